@@ -1,0 +1,1 @@
+"""Python builders that emit linalg MLIR."""

@@ -1,0 +1,1 @@
+"""The compilers that turn a dispatch into an artifact, behind one protocol."""

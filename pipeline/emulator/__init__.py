@@ -1,0 +1,1 @@
+"""The NPU as a register-level machine that takes only bytes."""

@@ -1,0 +1,1 @@
+"""Binary artifacts: `parse(bytes)` and `encode()`, inverse to each other."""

@@ -1,0 +1,1 @@
+"""MLIR to a Program, through IREE in a worker process."""

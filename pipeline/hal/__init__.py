@@ -1,0 +1,1 @@
+"""What IREE's HAL IR does to buffers."""

@@ -1,0 +1,1 @@
+"""AIE2 instructions: encodings, assembler, disassembler, scheduling, meaning."""

@@ -1,0 +1,1 @@
+"""The device API, the runner and the sync policies."""

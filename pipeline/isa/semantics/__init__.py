@@ -1,0 +1,1 @@
+"""What each AIE2 instruction does, once, over an abstract value type."""

@@ -162,3 +162,169 @@ class Comparison:
     mismatch: Mismatch | None
     preview: str
     statistics: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """How the reference summed one op: what a reader must know before calling a float wrong.
+
+    `op` is the MLIR name, `element` the type of the accumulator, `length` how many terms one result
+    element sums, `how` a phrase ("exact modulo 2^32", "exact products summed in f64, rounded once to
+    bf16", "in order, rounded to f16 at each step").
+    """
+
+    op: str
+    location: SourceLocation
+    element: str
+    length: int
+    how: str
+
+
+class Likelihood(enum.Enum):
+    """How sure a diagnosis is, in words."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One explanation of wrong numbers. `rule` is a short stable name ("dirty-host-lines"), `result`
+    the comparison it is about, `sentence` for people, `evidence` what was observed."""
+
+    rule: str
+    result: str
+    sentence: str
+    evidence: tuple[str, ...]
+    likelihood: Likelihood
+
+
+@dataclass(frozen=True, slots=True)
+class LineFrequency:
+    """A 64-byte line of a result and in how many runs it was wrong."""
+
+    result: str
+    line: int
+    wrong_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatistics:
+    """What repeats say. `rate` is wrong_runs / runs; low and high bound it (Wilson, at `confidence`).
+
+    `wrong_lines` is the number of distinct 64-byte lines that were wrong in any run, `lines` the most
+    frequent of them, first the most frequent; `lines_per_wrong_run` their mean number.
+    """
+
+    runs: int
+    wrong_runs: int
+    rate: float
+    rate_low: float
+    rate_high: float
+    confidence: float
+    first_wrong_run: int | None
+    wrong_lines: int
+    lines_per_wrong_run: float
+    lines: tuple[LineFrequency, ...]
+
+
+# --------------------------------------------------------------------------- a whole command
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file that a stage left: path as shown to the user, size, and sha256 in hex."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """One stage: `name` ("front end", "backend", "run", "compare"), wall time, what it left.
+
+    `note` is one short line for everybody; `details` are the lines that -v shows (the equivalent
+    iree-compile call, XRT steps).
+    """
+
+    name: str
+    seconds: float
+    files: tuple[FileRecord, ...] = ()
+    note: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchReport:
+    """A compiled dispatch: name, kernel name in its xclbin, backend, sha256 of what runs."""
+
+    dispatch: str
+    kernel: str
+    backend: str
+    xclbin_sha256: str
+    instructions_sha256: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BufferReport:
+    """A device buffer of the run: `role` is "argument 0", "result 0", "transient", "instructions"."""
+
+    name: str
+    role: str
+    size_bytes: int
+    type: TensorType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputReport:
+    """Where one argument came from: `origin` is the spec as given, or "random, seed 42"."""
+
+    name: str
+    type: TensorType
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """Which device ran: `kind` is "emulated" or "hardware", `name` e.g. "npu1 (Phoenix)"; `detail`
+    says more in one line (driver and firmware, or the emulator's seed and coherency model)."""
+
+    kind: str
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRunReport:
+    """All that `build`, `run` and `build-run` have to tell; parts that did not happen are empty or None.
+
+    `agreement` is None when nothing was compared. `events` are those of the run to show (the first
+    wrong one, else the last). `repeat_with` is the one line that does it again. `seeds` are all random
+    draws by name ("inputs", "coherency"). `versions` maps tools to versions.
+    """
+
+    command: str
+    file: str
+    function: str | None = None
+    stages: tuple[StageReport, ...] = ()
+    inspection: Inspection | None = None
+    dispatches: tuple[DispatchReport, ...] = ()
+    device: DeviceReport | None = None
+    policy: str | None = None
+    inputs: tuple[InputReport, ...] = ()
+    buffers: tuple[BufferReport, ...] = ()
+    events: tuple[HostEvent, ...] = ()
+    cycles: int | None = None
+    accumulations: tuple[Accumulation, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    statistics: RunStatistics | None = None
+    agreement: Agreement | None = None
+    warnings: tuple[str, ...] = ()
+    repeat_with: str = ""
+    output_directory: str | None = None
+    seeds: Mapping[str, int] = field(default_factory=dict[str, int])
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])

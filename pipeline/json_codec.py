@@ -50,7 +50,7 @@ def decode(data: Any, kind: type[T], *, artifact: str = "program.json") -> T:
 
 
 def _decode(data: Any, hint: Any) -> Any:  # noqa: PLR0911  (one line per kind of hint)
-    if isinstance(hint, typing.ForwardRef):  # the one recursive alias of program.py
+    if isinstance(hint, (str, typing.ForwardRef)):  # the one recursive alias of program.py
         hint = Attribute
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):

@@ -1,0 +1,189 @@
+"""The program directory: a compiled program as files, so that it can be run again without its source.
+
+`program.json` holds the Program and, for each artifact, its files with their hashes. One artifact lies
+directly in the folder, several each in a folder of its entry's name (as iree-compile's
+--iree-hal-dump-executable-files-to does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import json_codec
+from ..errors import ArtifactError, UsageError
+from ..program import Artifact, Binding, CallingConvention, Program
+from ..verdict import FileRecord
+from .source import read_input_file
+
+SCHEMA = "aiepipe.program/1"
+DOCUMENT = "program.json"
+LARGEST_FILE_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of an artifact, `path` relative to the folder."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """An Artifact whose bytes lie in files. `xclbin` and `instructions` are names in `files`."""
+
+    dispatch: str
+    entry: str
+    kernel: str
+    backend: str
+    convention: CallingConvention
+    bindings: tuple[Binding, ...]
+    xclbin: str
+    instructions: str
+    files: Mapping[str, StoredFile]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltProgram:
+    """A program and the artifacts of its dispatches, by the dispatch's name."""
+
+    program: Program
+    artifacts: Mapping[str, Artifact]
+
+
+def write_program(folder: Path, built: BuiltProgram) -> tuple[FileRecord, ...]:
+    """Writes everything below `folder` (made if need be) and says what was written.
+
+    Same program, same bytes. Raises UsageError when the folder cannot be written.
+    """
+    artifacts = built.artifacts.values()
+    stored: list[StoredArtifact] = []
+    records: list[FileRecord] = []
+    for artifact in artifacts:
+        prefix = f"{artifact.entry}/" if len(artifacts) > 1 else ""
+        files = {name: _store(folder, prefix + name, data) for name, data in sorted(artifact.files.items())}
+        records += [FileRecord(str(folder / f.path), f.size_bytes, f.sha256) for f in files.values()]
+        stored.append(_stored_artifact(artifact, files))
+    document = {
+        "schema": SCHEMA,
+        "program": json_codec.encode(built.program),
+        "artifacts": [json_codec.encode(artifact) for artifact in stored],
+    }
+    data = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    whole = _store(folder, DOCUMENT, data)
+    return (*records, FileRecord(str(folder / DOCUMENT), whole.size_bytes, whole.sha256))
+
+
+def read_program(folder: Path) -> BuiltProgram:
+    """Reads what `write_program` wrote.
+
+    Raises UsageError where there is no program.json, ArtifactError where it or a file it names is not
+    what was written.
+    """
+    path = folder / DOCUMENT
+    data = read_input_file(str(path), LARGEST_FILE_BYTES)
+    try:
+        document: Any = json.loads(data)
+        schema = document["schema"]
+        program_data, artifact_data = document["program"], list(document["artifacts"])
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
+        raise ArtifactError(
+            f"not a program directory: {fault}", artifact=DOCUMENT, path=str(path), remedy=_AGAIN
+        ) from fault
+    if schema != SCHEMA:
+        raise ArtifactError(
+            f"its schema is {schema!r}, this version reads {SCHEMA!r}",
+            artifact=DOCUMENT,
+            path=str(path),
+            remedy=_AGAIN,
+        )
+    stored = [json_codec.decode(item, StoredArtifact) for item in artifact_data]
+    artifacts = {item.dispatch: _load_artifact(folder, item) for item in stored}
+    return BuiltProgram(json_codec.decode(program_data, Program), artifacts)
+
+
+_AGAIN = "build it again with `aiepipe build FILE -o DIR`"
+
+
+def _store(folder: Path, name: str, data: bytes) -> StoredFile:
+    write_file(folder / name, data)
+    return StoredFile(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a whole file or nothing: a reader never sees half of it. Raises UsageError."""
+    temporary = path.with_name(f".{path.name[:60]}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except OSError as fault:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        reason = os.strerror(fault.errno) if fault.errno else str(fault)
+        raise UsageError(f"cannot write {path}: {reason}", remedy="choose another folder with -o") from fault
+
+
+def _stored_artifact(artifact: Artifact, files: Mapping[str, StoredFile]) -> StoredArtifact:
+    return StoredArtifact(
+        artifact.dispatch,
+        artifact.entry,
+        artifact.kernel,
+        artifact.backend,
+        artifact.convention,
+        artifact.bindings,
+        _name_of(artifact, artifact.xclbin),
+        _name_of(artifact, artifact.instructions),
+        files,
+        artifact.notes,
+    )
+
+
+def _name_of(artifact: Artifact, data: bytes) -> str:
+    return next(name for name, content in sorted(artifact.files.items()) if content == data)
+
+
+def _load_artifact(folder: Path, stored: StoredArtifact) -> Artifact:
+    files = {name: _load(folder, file) for name, file in stored.files.items()}
+    if stored.xclbin not in files or stored.instructions not in files:
+        raise ArtifactError(
+            f"{stored.entry} names no xclbin or no instruction stream", artifact=DOCUMENT, remedy=_AGAIN
+        )
+    return Artifact(
+        stored.dispatch,
+        stored.entry,
+        stored.kernel,
+        files[stored.xclbin],
+        files[stored.instructions],
+        stored.bindings,
+        stored.convention,
+        stored.backend,
+        files,
+        stored.notes,
+    )
+
+
+def _load(folder: Path, file: StoredFile) -> bytes:
+    path = folder / file.path
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ArtifactError(
+            f"{file.path} is outside its folder", artifact=DOCUMENT, path=str(folder / DOCUMENT)
+        )
+    data = read_input_file(str(path), LARGEST_FILE_BYTES)
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise ArtifactError(
+            "changed since it was built (its sha256 is not the one in program.json)",
+            artifact=file.path,
+            path=str(path),
+            remedy="build it again, or run the changed file with `aiepipe run --xclbin ... --insts ...`",
+        )
+    return data

@@ -49,7 +49,7 @@ def decode(data: Any, kind: type[T], *, artifact: str = "program.json") -> T:
         ) from fault
 
 
-def _decode(data: Any, hint: Any) -> Any:  # noqa: PLR0911  (one line per kind of hint)
+def _decode(data: Any, hint: Any) -> Any:
     if isinstance(hint, (str, typing.ForwardRef)):  # the one recursive alias of program.py
         hint = Attribute
     origin = typing.get_origin(hint)

@@ -120,12 +120,17 @@ def _composites(classes: dict[str, list[str | None]]) -> dict[str, list[str | No
             return half
         return pick(_X, code & 15) if code >> 7 == 0b11 else None
 
+    def wide_destination(code: int) -> str | None:  # 6 bits; with 0b10 `vmov MCD` would also be vpack.d4.d8
+        if code & 1:
+            return pick(_BM, code >> 1)
+        return None if code & 2 else pick(_X, code >> 2)
+
     return {
         "mAluCg": ["LC" if code & 1 else pick("eR", code >> 1) for code in range(64)],
         "mMvAMWQSrc": [move_source(code) for code in range(512)],
         "mMvAMWQDst": [move_destination(code) for code in range(128)],
         "mMvBMXSrc": [wide_source(code) for code in range(512)],
-        "mMvBMXDst": [pick(_BM, code >> 1) if code & 1 else pick(_X, code >> 2) for code in range(64)],
+        "mMvBMXDst": [wide_destination(code) for code in range(64)],
         "mShflDst": [pick(_BM_SHUFFLE, code >> 1) if code & 1 else pick(_X, code >> 1) for code in range(32)],
     }
 

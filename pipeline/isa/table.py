@@ -74,7 +74,7 @@ class Operand:
         return word
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Opcode:
     """One instruction of one slot.
 
@@ -110,7 +110,10 @@ class Opcode:
         return next((operand for operand in self.operands if operand.name == name), None)
 
     def __hash__(self) -> int:
-        return hash((self.slot, self.name))
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.slot} {self.name}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,14 +78,10 @@ def parse_statement(line: str) -> Parsed:
             found = _read(opcode, candidate)
             if found is not None:
                 alternatives.append(found[0])
-                symbols.update(found[1:2] if found[1] is not None else ())
+                symbols |= set() if found[1] is None else {found[1]}
     if not alternatives:
-        reason = (
-            "operands do not fit"
-            if mnemonic in GENERIC or mnemonic in _by_mnemonic()
-            else "no such instruction"
-        )
-        raise _error(line, reason)
+        known = mnemonic in GENERIC or mnemonic in _by_mnemonic()
+        raise _error(line, "operands do not fit" if known else "no such instruction")
     return Parsed(line.strip(), tuple(alternatives), next(iter(symbols), None))
 
 
@@ -96,10 +92,7 @@ def print(instruction: SlotInstruction) -> str:  # noqa: A001
     def operand(match: re.Match[str]) -> str:
         name = match[1]
         tied = opcode.tied.get(name)
-        if tied is not None:
-            value = instruction.operands.get(tied, tied)
-        else:
-            value = instruction.operands[name]
+        value = instruction.operands[name] if tied is None else instruction.operands.get(tied, tied)
         return f"#{value}" if isinstance(value, int) else _PRINTED.get(value, value)
 
     return _OPERAND.sub(operand, opcode.asm)

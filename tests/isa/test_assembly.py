@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiepipe.errors import ArtifactError
@@ -31,10 +31,19 @@ def operands_of(draw: st.DrawFn, opcode: Opcode) -> SlotInstruction:
 def test_every_opcode_survives_encoding_and_printing(slot: str) -> None:
     for opcode in table().opcodes:
         if opcode.slot == slot:
-            _round_trip(opcode)
+            _round_trip(opcode, examples=8)
 
 
-def _round_trip(opcode: Opcode) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("slot", ["alu", "lda", "ldb", "lng", "mv", "st", "vec"])
+def test_many_operands_of_every_opcode_survive(slot: str) -> None:
+    for opcode in table().opcodes:
+        if opcode.slot == slot:
+            _round_trip(opcode, examples=100)
+
+
+def _round_trip(opcode: Opcode, examples: int) -> None:
+    @settings(max_examples=examples, database=None, deadline=None)
     @given(operands_of(opcode))
     def check(instruction: SlotInstruction) -> None:
         assert decode_slot(opcode.slot, encode_slot(instruction)) == instruction

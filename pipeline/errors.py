@@ -10,6 +10,7 @@ facts as attributes, and knows the exit code of the process that ends with it:
     │   └── UnsupportedOp   3   the backend has no lowering for this op
     ├── ArtifactError       4   an xclbin, PDI, CDO, ELF or instruction stream is bad; has the offset
     ├── DeviceError         4   the device or the run failed
+    │   ├── RunFailed       4   a run ended in another state than COMPLETED
     │   └── EmulationError  4   what the emulated array ran into; names the tile, pc or BD
     └── ConditionNotMet     5   a condition that was asked for does not hold (`--fail-on`)
 
@@ -108,6 +109,29 @@ class DeviceError(AiepipeError):
     """The device, or a run on it, failed."""
 
     exit_code = 4
+
+
+class RunFailed(DeviceError):
+    """A run did not complete, so nothing is compared. `state` is the command's ("ERT_CMD_STATE_TIMEOUT"),
+    `dispatch` what ran, `reason` what the emulated array met (an EmulationError or ArtifactError), None on
+    hardware, which does not say."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        state: str,
+        dispatch: str,
+        reason: AiepipeError | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.state = state
+        self.dispatch = dispatch
+        self.reason = reason
+
+    def where(self) -> str | None:
+        return None if self.reason is None else self.reason.where()
 
 
 class EmulationError(DeviceError):

@@ -134,7 +134,9 @@ class Mismatch:
     """What is wrong with one array. `map` draws the matrix coarsely, one text line per row of blocks.
 
     `whole_lines` is the number of 64-byte lines that are wrong in all their elements, `touched_lines`
-    the number that have any wrong element.
+    the number that have any wrong element, `line_numbers` the first of those (counted from the start of
+    the buffer). `batches` has, for arrays of rank 3 and more, each leading index with wrong elements and
+    their number.
     """
 
     count: int
@@ -148,6 +150,8 @@ class Mismatch:
     whole_lines: int
     map: tuple[str, ...]
     largest_error: float | None = None
+    line_numbers: tuple[int, ...] = ()
+    batches: tuple[tuple[tuple[int, ...], int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,205 @@
+"""The array: all tiles of a partition, and the rounds in which they get on.
+
+Scheduling is cooperative. Streams and DMAs move as far as they can, in the order in which they were woken,
+then each core runs until it stops; a round in which nothing happened is the end of progress. The order is
+fixed, so the same program does the same each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from ..errors import EmulationError
+from ..npu.limits import COLUMNS, LIMITS
+from ..npu.topology import MEMORY_TILE_SIDES, ROWS, Bundle, TileAddress, TileKind, split_address
+from .channel import Channel
+from .core_unit import SLICE_BUNDLES, CoreEngine, CoreFactory, CoreUnit
+from .memory import Bytes, DdrStore, DeviceMemory, MemoryTileStore, Store, TileStore
+from .packets import Token, parse_token
+from .switch import Fabric
+from .tile import Tile
+from .transfers import TransferLog
+
+_SIDES = (Bundle.SOUTH, Bundle.NORTH, Bundle.WEST, Bundle.EAST)
+_WARNINGS = 100
+
+
+class Limits:
+    """What bounds a run. `steps` counts bundles of cores and BDs and slices of DMAs."""
+
+    def __init__(self, steps: int, deadline: float | None) -> None:
+        self.steps = steps
+        self._deadline = deadline
+
+    def check(self, steps: int) -> None:
+        """Raises EmulationError(kind="step-limit" or "deadline") past a bound."""
+        if steps > self.steps:
+            raise EmulationError(
+                f"the run was stopped after {self.steps} steps",
+                kind="step-limit",
+                remedy="raise the step limit if the program is meant to run that long",
+            )
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise EmulationError(
+                "the run was stopped at its time limit",
+                kind="deadline",
+                remedy="raise the time limit (--timeout)",
+            )
+
+
+class Array:
+    """`columns` columns of a shim, a memory tile and four compute tiles each."""
+
+    def __init__(self, columns: int, memory: DeviceMemory, cores: CoreFactory) -> None:
+        if not 1 <= columns <= COLUMNS + 1:
+            raise ValueError(f"a partition has 1 to {COLUMNS + 1} columns, not {columns}")
+        self.columns = columns
+        self.fabric = Fabric(columns)
+        self.transfers = TransferLog()
+        self.tokens: Counter[Token] = Counter()
+        self.steps = 0
+        self._warnings: dict[str, int] = {}
+        self._memory = memory
+        self._make_core = cores
+        self.tiles: dict[TileAddress, Tile] = {
+            address: Tile(self.fabric, address, self.warn, self._take_token)
+            for address in (TileAddress(column, row) for column in range(columns) for row in range(ROWS))
+        }
+        for tile in self.tiles.values():
+            found = ((side, tile.address.neighbour(side)) for side in _SIDES)
+            neighbours = {side: self.tiles[at] for side, at in found if at is not None and at in self.tiles}
+            tile.connect(neighbours, self._store)
+        self.cores: list[CoreUnit] = [tile.core for tile in self.tiles.values() if tile.core is not None]
+        for tile in self.tiles.values():
+            tile.join_cascade()
+        for core in self.cores:
+            core.make_engine = self._engine
+
+    # ----------------------------------------------------------------- registers
+
+    def write(self, address: int, value: int) -> None:
+        """Writes a word at an array address. Raises EmulationError."""
+        tile, offset = self.locate(address)
+        tile.write(offset, value)
+
+    def mask_write(self, address: int, value: int, mask: int) -> None:
+        """register = (register & ~mask) | (value & mask). Raises EmulationError."""
+        tile, offset = self.locate(address)
+        tile.write(offset, tile.read(offset) & ~mask | value & mask)
+
+    def write_block(self, address: int, data: bytes) -> None:
+        """Writes consecutive words. Raises EmulationError."""
+        tile, offset = self.locate(address)
+        tile.write_block(offset, data)
+
+    def read(self, address: int) -> int:
+        """Reads a word. Raises EmulationError."""
+        tile, offset = self.locate(address)
+        return tile.read(offset)
+
+    def locate(self, address: int) -> tuple[Tile, int]:
+        """The tile and offset of an array address. Raises EmulationError where the partition has none."""
+        at, offset = split_address(address)
+        tile = self.tiles.get(at)
+        if tile is None:
+            raise EmulationError(
+                f"address {address:#x} is in column {at.column}, row {at.row}; the partition has columns 0 to"
+                f" {self.columns - 1} and rows 0 to {ROWS - 1}",
+                kind="out-of-range",
+            )
+        return tile, offset
+
+    def start_queue(self, address: int) -> Channel | None:
+        """The channel whose start queue stands at this address."""
+        tile, offset = self.locate(address)
+        return tile.queue_at(offset)
+
+    # ----------------------------------------------------------------- getting on
+
+    def round(self, limits: Limits) -> bool:
+        """Moves everything once as far as it goes; True when anything happened."""
+        moved = self.settle(limits)
+        for core in self.cores:
+            if core.ready():
+                before = core.bundles
+                moved |= core.run(SLICE_BUNDLES)
+                self.steps += core.bundles - before
+                limits.check(self.steps)
+        return moved
+
+    def settle(self, limits: Limits) -> bool:
+        """Moves streams and DMAs until they stand still; True when anything moved."""
+        active = self.fabric.active
+        moved = False
+        progress = True
+        while progress:
+            progress = False
+            for agent in tuple(active):
+                if agent.idle():
+                    del active[agent]
+                    continue
+                if agent.advance():
+                    progress = True
+                    self.steps += 1
+            if progress:
+                moved = True
+                limits.check(self.steps)
+        return moved
+
+    def channels(self) -> Iterator[Channel]:
+        """All DMA channels."""
+        for tile in self.tiles.values():
+            yield from tile.channels.values()
+
+    def time(self) -> int:
+        """The latest of all clocks: an estimate in cycles since the array was made."""
+        return max(
+            max((core.time for core in self.cores), default=0),
+            max((channel.time for channel in self.channels()), default=0),
+        )
+
+    def warn(self, message: str) -> None:
+        """Something strange that does not stop the run; the same message is kept once."""
+        if message in self._warnings or len(self._warnings) < _WARNINGS:
+            self._warnings[message] = self._warnings.get(message, 0) + 1
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """The warnings since the last call, with how often each came."""
+        found = tuple(
+            message if count == 1 else f"{message} ({count} times)"
+            for message, count in self._warnings.items()
+        )
+        self._warnings.clear()
+        return found
+
+    # ----------------------------------------------------------------- making
+
+    def _store(self, tile: Tile, channel: int) -> Store:
+        if tile.kind is TileKind.SHIM or tile.memory is None:
+            return DdrStore(self._memory, self.transfers)
+        if tile.kind is TileKind.COMPUTE:
+            return TileStore(tile.memory)
+        memories = [
+            tile.memory if side is None else tile.neighbours[side].memory if side in tile.neighbours else None
+            for side in MEMORY_TILE_SIDES
+        ]
+        return MemoryTileStore(memories, local_only=channel >= LIMITS[TileKind.MEMORY].channels - 2)
+
+    def _engine(self, core: CoreUnit) -> CoreEngine:
+        tile = self.tiles[core.tile]
+
+        def memory(side: Bundle) -> Bytes | None:
+            other = tile.neighbours.get(side)
+            if other is None or other.kind is not TileKind.COMPUTE or other.memory is None:
+                return None
+            return other.memory.bytes
+
+        own = None if tile.memory is None else tile.memory.bytes
+        memories = (memory(Bundle.SOUTH), memory(Bundle.WEST), memory(Bundle.NORTH), own)
+        core_id = core.tile.column << 16 | core.tile.row
+        return self._make_core(core.name, core, core.program, memories, core_id=core_id)
+
+    def _take_token(self, word: int) -> None:
+        self.tokens[parse_token(word)] += 1

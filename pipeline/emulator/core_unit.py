@@ -1,0 +1,298 @@
+"""A core within its tile: what its locks, streams and cascade are connected to, and when it may run.
+
+The engine (`emulator.core`) executes bundles; here is its `CorePort`, and the bookkeeping around it. A
+stalled core is run again only when what it waits for has come.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import EmulationError
+from ..npu.limits import PROGRAM_MEMORY_BYTES
+from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
+from .core.port import CorePort, CoreStop
+from .locks import LockBank, wanted
+from .memory import Bytes
+from .streams import WORDS_PER_SWITCH, Fifo, Words
+from .switch import Fabric, Outlet
+
+CASCADE_DEPTH = 2
+"""Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""
+
+SLICE_BUNDLES = 1 << 16
+"""Bundles that a core executes before others get their turn."""
+
+
+class CoreEngine(Protocol):
+    """What executes bundles: `emulator.core`'s Core."""
+
+    @property
+    def bundles(self) -> int: ...
+    @property
+    def pc(self) -> int: ...
+    def reset(self) -> None: ...
+    def program_changed(self) -> None: ...
+    def run(self, budget: int) -> CoreStop: ...
+    def read_register(self, name: str) -> int: ...
+    def write_register(self, name: str, value: int) -> None: ...
+
+
+class CoreFactory(Protocol):
+    """Makes an engine. `memories`: South, West, North, own; None where the core has no neighbour."""
+
+    def __call__(
+        self,
+        name: str,
+        port: CorePort,
+        program: bytearray,
+        memories: tuple[Bytes | None, Bytes | None, Bytes | None, Bytes | None],
+        *,
+        core_id: int,
+    ) -> CoreEngine: ...
+
+
+class CoreInput:
+    """The core's stream input: a sink of the fabric."""
+
+    def __init__(self, name: str) -> None:
+        self.fifo = Fifo()
+        self.taken: list[int] = []
+        """Words of a chunk that the core is taking one by one, the next one last."""
+        self._name = name
+
+    def room(self) -> int:
+        return max(0, self.fifo.free - len(self.taken))
+
+    def push(self, words: Words, last: bool, time: int) -> None:
+        self.fifo.put(words, last, time)
+
+    def ready_time(self) -> int:
+        return 0
+
+    def connect(self, switches: int) -> None:
+        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
+
+    def describe(self) -> str:
+        return f"the stream input of {self._name}"
+
+    def holder(self) -> str:
+        return self._name
+
+
+class CoreUnit:
+    """One core: engine, port, control bits. Implements `CorePort`."""
+
+    def __init__(self, fabric: Fabric, tile: TileAddress, lock_banks: dict[Bundle | None, LockBank]) -> None:
+        self.tile = tile
+        self.name = str(tile)
+        self.program = bytearray(PROGRAM_MEMORY_BYTES)
+        self.engine: CoreEngine | None = None
+        self.make_engine: Callable[[CoreUnit], CoreEngine] | None = None
+        self.enabled = False
+        self.in_reset = False
+        self.halted = False
+        self.stop: CoreStop | None = None
+        self.input = CoreInput(self.name)
+        self.outlet = Outlet(fabric, tile, Port(Bundle.CORE))
+        self.cascade: deque[bytes] = deque()
+        self.cascade_from: CoreUnit | None = None
+        self.cascade_to: CoreUnit | None = None
+        self.moved = False
+        self._lock_banks = lock_banks
+        self._offset = 0
+        # words that the engine took or gave within this slice, so that streams move in slices too
+        self._taken_last = False
+        self._outgoing: list[int] = []
+        self._room = 0
+
+    # ----------------------------------------------------------------- control
+
+    def control(self, *, enable: bool, reset: bool) -> None:
+        """A write to CORE_CONTROL."""
+        if reset and not self.in_reset and self.engine is not None:
+            self.engine.reset()
+        if reset:
+            self.stop = None
+            self.input.taken, self._outgoing = [], []
+        self.in_reset = reset
+        self.enabled = enable
+
+    def program_changed(self) -> None:
+        """Program memory was written."""
+        if self.engine is not None:
+            self.engine.program_changed()
+
+    @property
+    def done(self) -> bool:
+        """The core executed `done`."""
+        return self.stop is not None and self.stop.kind == "done"
+
+    @property
+    def bundles(self) -> int:
+        """Bundles executed since the array was made."""
+        return 0 if self.engine is None else self.engine.bundles
+
+    @property
+    def time(self) -> int:
+        """The core's clock, an estimate in cycles: bundles and what it waited for."""
+        return self._offset + self.bundles
+
+    def ready(self) -> bool:
+        """It would get on if it were run now."""
+        return self.enabled and not self.in_reset and not self.halted and not self.done and not self.stalled()
+
+    def stalled(self) -> bool:
+        """What it stopped for is still not there."""
+        stop = self.stop
+        if stop is None or not stop.stalled:
+            return False
+        if stop.kind == "acquire":
+            bank, lock = self._lock(stop.number)
+            return not bank.grants(lock, stop.value)
+        if stop.kind == "stream-read":
+            return not self.input.taken and not self.input.fifo.count
+        if stop.kind == "stream-write":
+            return self.outlet.route().room() == 0
+        if stop.kind == "cascade-read":
+            return not self.cascade
+        if stop.kind == "cascade-write":
+            return self.cascade_to is None or len(self.cascade_to.cascade) >= CASCADE_DEPTH
+        return False
+
+    def run(self, budget: int) -> bool:
+        """Runs for at most `budget` bundles; True when it did anything."""
+        if self.engine is None:
+            if self.make_engine is None:
+                raise AssertionError("a core is connected before it runs")
+            self.engine = self.make_engine(self)
+        before = self.engine.bundles
+        self.moved = False
+        self._room = 0
+        self.stop = self.engine.run(budget)
+        self._flush()
+        return self.moved or self.engine.bundles != before or self.stop.kind == "done"
+
+    def situation(self) -> str:
+        """What it is doing or waiting for, in words."""
+        stop = self.stop
+        if stop is None:
+            return "has not started"
+        place = f"at pc {stop.pc:#06x}"
+        if stop.kind == "acquire":
+            bank, lock = self._lock(stop.number)
+            return (
+                f"{place} waits for its lock {stop.number} (lock {lock} of {bank.tile}) {wanted(stop.value)},"
+                f" which is {bank.values[lock]}"
+            )
+        if stop.kind == "stream-read":
+            return f"{place} waits for a word from its stream"
+        if stop.kind == "stream-write":
+            full = "; ".join(sink.describe() for sink in self.outlet.route().full())
+            return f"{place} waits for its stream to take a word; it is full at {full}"
+        if stop.kind == "cascade-read":
+            source = "no core" if self.cascade_from is None else self.cascade_from.name
+            return f"{place} waits for the cascade, which comes from {source}"
+        if stop.kind == "cascade-write":
+            target = "no core" if self.cascade_to is None else self.cascade_to.name
+            return f"{place} waits for the cascade to take a word; it goes to {target}"
+        return f"{place} {'is done' if stop.kind == 'done' else 'runs'}"
+
+    # ----------------------------------------------------------------- CorePort
+
+    def acquire(self, lock: int, value: int) -> bool:
+        bank, number = self._lock(lock)
+        if not bank.acquire(number, value):
+            return False
+        self._wait_until(bank.times[number])
+        self.moved = True
+        return True
+
+    def release(self, lock: int, value: int) -> bool:
+        bank, number = self._lock(lock)
+        bank.release(number, value, who=self.name, time=self.time)
+        self.moved = True
+        return True
+
+    def stream_get(self, port: int) -> tuple[int, bool] | None:
+        self._check_port(port)
+        if not self.input.taken:
+            fifo = self.input.fifo
+            if not fifo.count:
+                return None
+            words, self._taken_last, time = fifo.take(fifo.capacity)
+            self.input.taken = words[::-1].tolist()
+            self._wait_until(time)
+        self.moved = True
+        word = self.input.taken.pop()
+        return word, self._taken_last and not self.input.taken
+
+    def stream_put(self, port: int, word: int, tlast: bool) -> bool:
+        self._check_port(port)
+        if self._room == 0:
+            self._flush()
+            self._room = self.outlet.route().room()
+            if self._room == 0:
+                return False
+        self._room -= 1
+        self._outgoing.append(word & 0xFFFFFFFF)
+        self.moved = True
+        if tlast:
+            self._flush(last=True)
+        return True
+
+    def cascade_get(self) -> bytes | None:
+        if not self.cascade:
+            return None
+        self.moved = True
+        return self.cascade.popleft()
+
+    def cascade_put(self, data: bytes) -> bool:
+        if self.cascade_to is None or len(self.cascade_to.cascade) >= CASCADE_DEPTH:
+            return False
+        self.cascade_to.cascade.append(bytes(data))
+        self.moved = True
+        return True
+
+    def event(self, number: int) -> None:
+        """Events drive traces and counters, which are not emulated."""
+
+    # ----------------------------------------------------------------- below
+
+    def lock(self, number: int) -> tuple[LockBank, int]:
+        """The bank and number behind the core's lock id. Raises EmulationError."""
+        return self._lock(number)
+
+    def _lock(self, number: int) -> tuple[LockBank, int]:
+        side, index = divmod(number, CORE_LOCKS_PER_SIDE)
+        bank = self._lock_banks.get(CORE_LOCK_SIDES[side]) if 0 <= side < len(CORE_LOCK_SIDES) else None
+        if bank is None:
+            pc = None if self.engine is None else self.engine.pc
+            raise EmulationError(
+                f"{self.name} uses lock {number}, which belongs to a neighbour that has no locks for it",
+                kind="bad-lock",
+                tile=self.name,
+                pc=pc,
+            )
+        return bank, index
+
+    def _check_port(self, port: int) -> None:
+        if port != 0:
+            raise EmulationError(
+                f"{self.name} uses stream port {port}; a core has one input and one output, number 0",
+                kind="bad-port",
+                tile=self.name,
+            )
+
+    def _flush(self, *, last: bool = False) -> None:
+        if self._outgoing:
+            self.outlet.route().push(np.array(self._outgoing, np.uint32), last, self.time)
+            self._outgoing = []
+            self._room = 0
+
+    def _wait_until(self, time: int) -> None:
+        self._offset += max(0, time - self.time)

@@ -1,0 +1,161 @@
+"""The emulated NPU: load a configuration, run an instruction stream, see what happened.
+
+Takes only what the bytes of an artifact say (a CDO, a stream); DDR is the caller's (`DeviceMemory`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import EmulationError
+from ..formats import cdo
+from ..formats.cdo import Cdo
+from ..formats.lx6 import Lx6Stream
+from ..formats.txn import Transaction
+from .array import Array, Limits
+from .controller import Controller
+from .core.core import Core, EngineName
+from .core_unit import CoreFactory
+from .deadlock import deadlock
+from .memory import DeviceMemory
+from .transfers import Transfer
+
+__all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "Machine", "RunReport", "Transfer"]
+
+DEFAULT_STEP_LIMIT = 20_000_000_000
+
+SETTLE_STEPS = 1_000_000
+"""Steps that the array may take after the stream has ended: hardware does not stop then either."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run did.
+
+    `bundles`: executed by each core that ran; `cycles` and `tile_cycles`: estimates (one bundle and one
+    stream word per cycle, waiting for locks and words included; bank conflicts, DDR latency and the
+    firmware's own time are not); `transfers`: ranges of DDR read and written, joined; `settled`: everything
+    stood still at the end.
+    """
+
+    bundles: Mapping[str, int]
+    transfers: tuple[Transfer, ...]
+    cycles: int
+    tile_cycles: Mapping[str, int]
+    warnings: tuple[str, ...]
+    settled: bool
+
+
+class Machine:
+    """A partition of `columns` columns with DDR `memory`. `engine` ("jit" or "plain") executes the cores."""
+
+    def __init__(
+        self,
+        columns: int,
+        memory: DeviceMemory,
+        *,
+        engine: EngineName = "jit",
+        cores: CoreFactory | None = None,
+    ) -> None:
+        self.array = Array(
+            columns, memory, functools.partial(Core, engine=engine) if cores is None else cores
+        )
+
+    def load(self, configuration: Cdo) -> None:
+        """Executes the commands of a CDO. Raises EmulationError."""
+        limits = Limits(SETTLE_STEPS, None)
+        self.array.steps = 0
+        for command in configuration.commands:
+            match command:
+                case cdo.Write(address=address, value=value):
+                    channel = self.array.start_queue(address)
+                    if channel is not None and channel.full:
+                        self.array.settle(limits)
+                    self.array.write(address, value)
+                case cdo.MaskWrite(address=address, mask=mask, value=value):
+                    self.array.mask_write(address, value, mask)
+                case cdo.DmaWrite(address=address, data=data):
+                    self.array.write_block(address, data)
+                case cdo.MaskPoll(address=address, mask=mask, value=value):
+                    if self.array.read(address) & mask != value:
+                        raise EmulationError(
+                            f"the configuration waits in vain for {address:#x} & {mask:#x} == {value:#x}",
+                            kind="deadlock",
+                        )
+                case cdo.Nop() | cdo.End():
+                    pass
+
+    def run(
+        self,
+        stream: Transaction | Lx6Stream,
+        arguments: Sequence[int],
+        *,
+        step_limit: int | None = None,
+        deadline: float | None = None,
+    ) -> RunReport:
+        """Executes a stream to its end. `arguments`: device addresses of the data buffers, kernel order.
+
+        `step_limit` bounds bundles and DMA steps, `deadline` (time.monotonic()) the wall clock. Raises
+        EmulationError; for a deadlock its message names who waits for what.
+        """
+        array = self.array
+        limits = Limits(DEFAULT_STEP_LIMIT if step_limit is None else step_limit, deadline)
+        array.steps = 0
+        array.tokens.clear()
+        array.transfers.clear()
+        bundles = {core.name: core.bundles for core in array.cores}
+        started = self._clocks()
+        start = array.time()
+        controller = Controller(array, stream, arguments)
+        while True:
+            moved = controller.advance()
+            if controller.done:
+                break
+            moved |= array.round(limits)
+            if not moved:
+                raise deadlock(array, controller.waiting, controller.tokens)
+            limits.check(array.steps)
+        cycles = array.time() - start
+        written = array.transfers.written()
+        settled = self._settle(deadline)
+        if array.transfers.written() != written:
+            array.warn(
+                "the device wrote DDR after the end of the instruction stream, which does not wait for it"
+            )
+        return RunReport(
+            bundles={
+                core.name: core.bundles - bundles[core.name]
+                for core in array.cores
+                if core.bundles > bundles[core.name]
+            },
+            transfers=array.transfers.transfers(),
+            cycles=cycles,
+            tile_cycles={
+                name: time - started[name] for name, time in self._clocks().items() if time > started[name]
+            },
+            warnings=array.take_warnings(),
+            settled=settled,
+        )
+
+    def _settle(self, deadline: float | None) -> bool:
+        """Lets the array go on for a bounded time; True when it stands still."""
+        array = self.array
+        array.steps = 0
+        limits = Limits(SETTLE_STEPS, deadline)
+        try:
+            while array.round(limits):
+                pass
+        except EmulationError as error:
+            if error.kind != "step-limit":
+                raise
+            return False
+        return True
+
+    def _clocks(self) -> dict[str, int]:
+        clocks = {core.name: core.time for core in self.array.cores}
+        for channel in self.array.channels():
+            name = str(channel.host.address)
+            clocks[name] = max(clocks.get(name, 0), channel.time)
+        return clocks

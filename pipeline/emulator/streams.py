@@ -1,0 +1,146 @@
+"""Streams: bounded FIFOs, what takes words, and broadcasts.
+
+Words move in slices. A sink says how many it takes now (`room`) and takes them (`push`); a FIFO stands at
+the receiving end of each route and holds what the switches on the way would hold. Where the receiver is
+certain to go on taking (a DMA in the middle of a BD, a packet on its way through an arbiter), its room is
+counted on top of the FIFO, so that a whole transfer can move at once and the bound still holds for
+whatever waits. A broadcast has the room of its fullest branch: nobody advances until all take the word.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint32]
+
+WORDS_PER_SWITCH = 6
+"""Words that each stream switch on a route buffers: 4 at its slave port, 2 at its master (an estimate;
+AMD's AIE-ML manual AM020 gives the slave's FIFO depth; nothing legal depends on the number)."""
+
+UNLIMITED = 1 << 30
+
+
+class Sink(Protocol):
+    """What stands at the end of a route."""
+
+    def room(self) -> int:
+        """Words it takes now."""
+        ...
+
+    def push(self, words: Words, last: bool, time: int, /) -> None:
+        """Takes `words`, at most `room()` of them. `last`: TLAST is on the final one."""
+        ...
+
+    def ready_time(self) -> int:
+        """When (estimate, cycles) the room that there is came to be."""
+        ...
+
+    def connect(self, switches: int) -> None:
+        """The route to here leads through so many stream switches."""
+        ...
+
+    def describe(self) -> str:
+        """Who this is, for a deadlock report."""
+        ...
+
+    def holder(self) -> str:
+        """The agent that has to act before there is room."""
+        ...
+
+
+class Fifo:
+    """Chunks of words, each with TLAST at its end or not, and the time at which it was sent."""
+
+    def __init__(self, capacity: int = WORDS_PER_SWITCH) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self.packets = 0
+        """Chunks in here that end with TLAST."""
+        self._chunks: deque[tuple[Words, bool, int]] = deque()
+
+    @property
+    def free(self) -> int:
+        return max(0, self.capacity - self.count)
+
+    def put(self, words: Words, last: bool, time: int) -> None:
+        """Appends; bounds are the sink's business."""
+        self._chunks.append((words, last, time))
+        self.count += words.size
+        self.packets += last
+
+    def take(self, limit: int) -> tuple[Words, bool, int]:
+        """At most `limit` (> 0) words of the first chunk. Only when `count` > 0."""
+        words, last, time = self._chunks.popleft()
+        if words.size > limit:
+            self._chunks.appendleft((words[limit:], last, time))
+            words, last = words[:limit], False
+        self.count -= words.size
+        self.packets -= last
+        return words, last, time
+
+    def peek(self) -> int:
+        """The next word. Only when `count` > 0."""
+        return int(self._chunks[0][0][0])
+
+    def clear(self) -> None:
+        """Drops everything."""
+        self._chunks.clear()
+        self.count = 0
+        self.packets = 0
+
+
+class DeadEnd:
+    """A route that leads nowhere: it takes nothing, and says why."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def room(self) -> int:
+        return 0
+
+    def push(self, _words: Words, _last: bool, _time: int, /) -> None:
+        raise AssertionError("a dead end takes no words")
+
+    def ready_time(self) -> int:
+        return 0
+
+    def connect(self, switches: int) -> None:
+        pass
+
+    def describe(self) -> str:
+        return self.reason
+
+    def holder(self) -> str:
+        return ""
+
+
+class Route:
+    """All ends of a circuit-switched route; words go to each of them."""
+
+    __slots__ = ("sinks",)
+
+    def __init__(self, sinks: tuple[Sink, ...]) -> None:
+        self.sinks = sinks
+
+    def room(self) -> int:
+        """Words that all ends take now."""
+        if len(self.sinks) == 1:
+            return self.sinks[0].room()
+        return min(sink.room() for sink in self.sinks)
+
+    def push(self, words: Words, last: bool, time: int) -> None:
+        """Gives the words, which nobody changes afterwards, to all ends."""
+        for sink in self.sinks:
+            sink.push(words, last, time)
+
+    def ready_time(self) -> int:
+        """When the room came to be."""
+        return max(sink.ready_time() for sink in self.sinks)
+
+    def full(self) -> list[Sink]:
+        """The ends that take nothing."""
+        return [sink for sink in self.sinks if sink.room() == 0]

@@ -1,0 +1,412 @@
+"""Stream switches and the wires between them.
+
+A switch holds the configuration words of its master and slave ports and packet rules. `Fabric.route`
+follows circuit-switched connections from a slave port through any number of tiles to all their ends, once;
+writes to switch registers make routes be followed anew. A packet-switched slave port is an end of a route
+and a source of others: `PacketInput`. Register meanings: facts/aie2-isa.md section 7.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+from ..npu.registers import register
+from ..npu.topology import (
+    MASTERS,
+    SLAVES,
+    SLOTS_PER_SLAVE,
+    Bundle,
+    Port,
+    TileAddress,
+    TileKind,
+    wire,
+)
+from .packets import STREAM_ID_MASK
+from .streams import WORDS_PER_SWITCH, DeadEnd, Fifo, Route, Sink, Words
+
+FIFO_WORDS = 16
+"""The FIFO of a switch (port FIFO) holds 16 words (AM020)."""
+
+_ARBITERS = 8
+
+_MASTER = register(TileKind.COMPUTE, "STREAM_SWITCH_MASTER")
+_SLAVE = register(TileKind.COMPUTE, "STREAM_SWITCH_SLAVE")
+_SLOT = register(TileKind.COMPUTE, "STREAM_SWITCH_SLOT")
+_MASTER_ENABLE = _MASTER.field("MASTER_ENABLE").mask
+_MASTER_PACKET = _MASTER.field("PACKET_ENABLE").mask
+_DROP_HEADER = _MASTER.field("DROP_HEADER").mask
+_CONFIGURATION = _MASTER.field("CONFIGURATION")
+_SLAVE_ENABLE = _SLAVE.field("SLAVE_ENABLE").mask
+_SLAVE_PACKET = _SLAVE.field("PACKET_ENABLE").mask
+_SLOT_ENABLE = _SLOT.field("ENABLE").mask
+_SLOT_ID, _SLOT_MASK = _SLOT.field("ID"), _SLOT.field("MASK")
+_SLOT_MSEL, _SLOT_ARBITER = _SLOT.field("MSEL"), _SLOT.field("ARBIT")
+
+# a packet-switched master's CONFIGURATION: arbiter in 2:0, mask of msel values in 6:3
+_ARBITER_MASK, _MSEL_SHIFT = 7, 3
+
+
+class Arbiter:
+    """Grants its masters to one packet at a time, in turns where several wait."""
+
+    def __init__(self) -> None:
+        self.owner: PacketInput | None = None
+        self.waiting: list[PacketInput] = []
+
+    def request(self, who: PacketInput) -> bool:
+        """True when `who` may send its packet now."""
+        if self.owner is None and (not self.waiting or self.waiting[0] is who):
+            if self.waiting:
+                self.waiting.pop(0)
+            self.owner = who
+            return True
+        if who not in self.waiting:
+            self.waiting.append(who)
+        return False
+
+    def release(self) -> None:
+        """The owner's packet has passed."""
+        self.owner = None
+
+
+class StreamSwitch:
+    """One tile's switch: raw configuration words by port number, and who stands at its inner ports."""
+
+    def __init__(self, fabric: Fabric, tile: TileAddress) -> None:
+        kind = tile.kind
+        self.fabric = fabric
+        self.tile = tile
+        self.kind = kind
+        self.masters = [0] * len(MASTERS[kind])
+        self.slaves = [0] * len(SLAVES[kind])
+        self.slots = [0] * (len(SLAVES[kind]) * SLOTS_PER_SLAVE)
+        self.arbiters = [Arbiter() for _ in range(_ARBITERS)]
+        self.ends: dict[Port, Callable[[], Sink]] = {}
+        """What the tile has behind its master ports: DMA channels, core, control, ..."""
+        self._inputs: dict[int, PacketInput] = {}
+        self._relays: dict[Port, Relay] = {}
+
+    def packet_input(self, slave: int) -> PacketInput:
+        """The packet-switched side of a slave port."""
+        found = self._inputs.get(slave)
+        if found is None:
+            found = self._inputs[slave] = PacketInput(self, slave)
+        return found
+
+    def end(self, master: Port) -> Sink | None:
+        """What stands behind an inner master port; None for a wire."""
+        if master.bundle is Bundle.FIFO:
+            relay = self._relays.get(master)
+            if relay is None:
+                relay = self._relays[master] = Relay(self, master)
+            return relay
+        found = self.ends.get(master)
+        return None if found is None else found()
+
+    def circuit_masters(self, slave: int) -> list[Port]:
+        """Circuit-switched masters that name this slave."""
+        return [
+            MASTERS[self.kind][number]
+            for number, word in enumerate(self.masters)
+            if word & _MASTER_ENABLE
+            and not word & _MASTER_PACKET
+            and _CONFIGURATION.get(word) & 0x1F == slave
+        ]
+
+    def packet_masters(self, arbiter: int, msel: int) -> list[tuple[Port, bool]]:
+        """Packet-switched masters that listen to (arbiter, msel), with whether they drop the header."""
+        found: list[tuple[Port, bool]] = []
+        for number, word in enumerate(self.masters):
+            if not (word & _MASTER_ENABLE and word & _MASTER_PACKET):
+                continue
+            configuration = _CONFIGURATION.get(word)
+            if configuration & _ARBITER_MASK == arbiter and configuration >> _MSEL_SHIFT & 1 << msel:
+                found.append((MASTERS[self.kind][number], bool(word & _DROP_HEADER)))
+        return found
+
+    def rule(self, slave: int, header: int) -> tuple[int, int] | None:
+        """(arbiter, msel) of the first rule that the packet's id matches."""
+        stream_id = header & STREAM_ID_MASK
+        for word in self.slots[slave * SLOTS_PER_SLAVE : (slave + 1) * SLOTS_PER_SLAVE]:
+            mask = _SLOT_MASK.get(word)
+            if word & _SLOT_ENABLE and stream_id & mask == _SLOT_ID.get(word) & mask:
+                return _SLOT_ARBITER.get(word), _SLOT_MSEL.get(word)
+        return None
+
+
+class Active(abc.ABC):
+    """Something that may have words to move on."""
+
+    @abc.abstractmethod
+    def advance(self) -> bool:
+        """Moves what can move; True when something did."""
+
+    @abc.abstractmethod
+    def idle(self) -> bool:
+        """Nothing to do until somebody wakes it."""
+
+
+class Fabric:
+    """All switches of the array. `active` holds, in order of waking, what has words to move."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.version = 0
+        self.switches: dict[TileAddress, StreamSwitch] = {}
+        self.active: dict[Active, None] = {}
+
+    def add(self, tile: TileAddress) -> StreamSwitch:
+        """Makes the tile's switch."""
+        self.switches[tile] = switch = StreamSwitch(self, tile)
+        return switch
+
+    def wake(self, agent: Active) -> None:
+        """`agent` may have something to do."""
+        self.active[agent] = None
+
+    def changed(self) -> None:
+        """Some switch has a new configuration."""
+        self.version += 1
+
+    def from_slave(self, tile: TileAddress, slave: Port) -> Route:
+        """Where a slave port's words go."""
+        sinks: list[Sink] = []
+        self._follow_slave(tile, slave, 1, set(), sinks)
+        return Route(tuple(sinks))
+
+    def from_master(self, tile: TileAddress, master: Port) -> Route:
+        """Where the words go that a (packet-switched) master sends out."""
+        sinks: list[Sink] = []
+        self._follow_master(tile, master, 1, set(), sinks)
+        return Route(tuple(sinks))
+
+    def _follow_slave(
+        self,
+        tile: TileAddress,
+        slave: Port,
+        depth: int,
+        seen: set[tuple[TileAddress, Port]],
+        sinks: list[Sink],
+    ) -> None:
+        if (tile, slave) in seen:
+            sinks.append(DeadEnd(f"the route goes in a circle through {slave} of {tile}"))
+            return
+        seen.add((tile, slave))
+        switch = self.switches[tile]
+        number = SLAVES[switch.kind].index(slave)
+        word = switch.slaves[number]
+        if not word & _SLAVE_ENABLE:
+            sinks.append(DeadEnd(f"slave port {slave} of {tile}, which is not enabled"))
+        elif word & _SLAVE_PACKET:
+            found = switch.packet_input(number)
+            found.connect(depth)
+            sinks.append(found)
+        else:
+            masters = switch.circuit_masters(number)
+            if not masters:
+                sinks.append(DeadEnd(f"slave port {slave} of {tile}, which no master port takes"))
+            for master in masters:
+                self._follow_master(tile, master, depth, seen, sinks)
+
+    def _follow_master(
+        self,
+        tile: TileAddress,
+        master: Port,
+        depth: int,
+        seen: set[tuple[TileAddress, Port]],
+        sinks: list[Sink],
+    ) -> None:
+        end = self.switches[tile].end(master)
+        if end is not None:
+            end.connect(depth)
+            sinks.append(end)
+            return
+        wired = wire(tile, master, columns=self.columns)
+        if wired is None:
+            sinks.append(DeadEnd(f"master port {master} of {tile}, behind which there is nothing"))
+            return
+        self._follow_slave(*wired, depth + 1, seen, sinks)
+
+
+class Outlet:
+    """A place from which words enter the fabric; keeps its route until a switch changes."""
+
+    def __init__(self, fabric: Fabric, tile: TileAddress, slave: Port) -> None:
+        self.slave = slave
+        self.tile = tile
+        self._fabric = fabric
+        self._version = -1
+        self._route = Route((DeadEnd(""),))
+
+    def route(self) -> Route:
+        """Where the words go now."""
+        if self._version != self._fabric.version:
+            self._version = self._fabric.version
+            self._route = self._fabric.from_slave(self.tile, self.slave)
+        return self._route
+
+
+class Relay(Active):
+    """A switch's own FIFO: master port FIFO in, slave port FIFO out."""
+
+    def __init__(self, switch: StreamSwitch, master: Port) -> None:
+        self._fabric = switch.fabric
+        self._name = f"{master} of {switch.tile}"
+        self.fifo = Fifo(FIFO_WORDS)
+        self.outlet = Outlet(switch.fabric, switch.tile, Port(Bundle.FIFO, master.channel))
+
+    def room(self) -> int:
+        return self.fifo.free
+
+    def push(self, words: Words, last: bool, time: int) -> None:
+        self.fifo.put(words, last, time)
+        self._fabric.wake(self)
+
+    def ready_time(self) -> int:
+        return 0
+
+    def connect(self, switches: int) -> None:
+        self.fifo.capacity = max(self.fifo.capacity, FIFO_WORDS + switches * WORDS_PER_SWITCH)
+
+    def describe(self) -> str:
+        return self._name
+
+    def holder(self) -> str:
+        return self._name
+
+    def idle(self) -> bool:
+        return self.fifo.count == 0
+
+    def advance(self) -> bool:
+        route = self.outlet.route()
+        moved = False
+        while self.fifo.count and (room := route.room()):
+            route.push(*self.fifo.take(room))
+            moved = True
+        return moved
+
+
+class PacketInput(Active):
+    """A packet-switched slave port: waits for its arbiter at each header, then passes the packet on."""
+
+    def __init__(self, switch: StreamSwitch, slave: int) -> None:
+        self.switch = switch
+        self.slave = slave
+        self.name = f"packet port {SLAVES[switch.kind][slave]} of {switch.tile}"
+        self.fifo = Fifo()
+        self._arbiter: Arbiter | None = None
+        self._targets: list[tuple[Port, bool]] = []
+        self._routes: list[Route] = []
+        self._version = -1
+        self._header_sent = False
+        self._asking = False
+
+    def room(self) -> int:
+        # what a granted packet's way takes is certain to be passed on; a ring of routes must not ask itself
+        if self._arbiter is None or not self._header_sent or self.fifo.packets or self._asking:
+            return self.fifo.free
+        self._asking = True
+        try:
+            beyond = min((route.room() for route in self._onward()), default=0)
+        finally:
+            self._asking = False
+        return max(0, self.fifo.capacity + beyond - self.fifo.count)
+
+    def push(self, words: Words, last: bool, time: int) -> None:
+        self.fifo.put(words, last, time)
+        self.switch.fabric.wake(self)
+
+    def ready_time(self) -> int:
+        return 0
+
+    def connect(self, switches: int) -> None:
+        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
+
+    def idle(self) -> bool:
+        return self.fifo.count == 0
+
+    def advance(self) -> bool:
+        if not self.fifo.count:
+            return False
+        if self._arbiter is None and not self._granted():
+            return False
+        moved = False
+        if not self._header_sent:
+            if not self._send_header():
+                return False
+            moved = True
+        while self._arbiter is not None and self.fifo.count:
+            routes = self._onward()
+            room = min(route.room() for route in routes)
+            if not room:
+                break
+            words, last, time = self.fifo.take(room)
+            for route in routes:
+                route.push(words, last, time)
+            moved = True
+            if last:
+                self._finish()
+        return moved
+
+    def describe(self) -> str:
+        return self.name + self._why()
+
+    def holder(self) -> str:
+        return self.name
+
+    def blocked_by(self) -> tuple[str, list[Sink]]:
+        """Why its words do not go on: words for the report, and the full sinks or the arbiter's owner."""
+        if self._arbiter is not None:
+            return "", [sink for route in self._onward() for sink in route.full()]
+        found = self.switch.rule(self.slave, self.fifo.peek()) if self.fifo.count else None
+        owner = None if found is None else self.switch.arbiters[found[0]].owner
+        return self._why(), [] if owner is None else [owner]
+
+    def _why(self) -> str:
+        if self._arbiter is not None or not self.fifo.count:
+            return ""
+        header = self.fifo.peek()
+        found = self.switch.rule(self.slave, header)
+        if found is None:
+            return f", which has no rule for packet id {header & STREAM_ID_MASK}"
+        if not self.switch.packet_masters(*found):
+            return f", whose rule (arbiter {found[0]}, msel {found[1]}) no master port listens to"
+        return f", which waits for arbiter {found[0]}"
+
+    def _granted(self) -> bool:
+        found = self.switch.rule(self.slave, self.fifo.peek())
+        if found is None:
+            return False
+        targets = self.switch.packet_masters(*found)
+        arbiter = self.switch.arbiters[found[0]]
+        if not targets or not arbiter.request(self):
+            return False
+        self._arbiter, self._targets, self._version = arbiter, targets, -1
+        return True
+
+    def _onward(self) -> list[Route]:
+        fabric = self.switch.fabric
+        if self._version != fabric.version:
+            self._version = fabric.version
+            self._routes = [fabric.from_master(self.switch.tile, master) for master, _ in self._targets]
+        return self._routes
+
+    def _send_header(self) -> bool:
+        routes = self._onward()
+        keeping = [route for route, (_, drop) in zip(routes, self._targets, strict=True) if not drop]
+        if any(route.room() == 0 for route in keeping):
+            return False
+        word, last, time = self.fifo.take(1)
+        for route in keeping:
+            route.push(word, last, time)
+        self._header_sent = True
+        if last:
+            self._finish()
+        return True
+
+    def _finish(self) -> None:
+        if self._arbiter is not None:
+            self._arbiter.release()
+        self._arbiter = None
+        self._header_sent = False

@@ -1,0 +1,432 @@
+"""One tile of the array: its registers, and the memory, locks, DMA, switch and core behind them.
+
+Everything that configures a tile is a write to one of its registers. What a register does is found by its
+name (npu.registers), which is the same on each kind of tile; registers that do nothing here (events,
+traces, clocks) keep their value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import EmulationError
+from ..npu.descriptors import BufferDescriptor, decode, descriptor_offset, descriptor_words
+from ..npu.limits import LIMITS, PROGRAM_MEMORY_BYTES, PROGRAM_MEMORY_OFFSET
+from ..npu.registers import Field, Location, locate, register
+from ..npu.topology import (
+    MEMORY_TILE_SIDES,
+    SHIM_DMA_MASTERS,
+    SHIM_DMA_SLAVES,
+    SHIM_MUX_DMA,
+    TOKEN_MASTER,
+    Bundle,
+    Direction,
+    Port,
+    TileAddress,
+    TileKind,
+)
+from .channel import Channel, Task
+from .control import ControlPort, TokenSink
+from .core_unit import CoreUnit
+from .locks import LockBank
+from .memory import LocalMemory, Store
+from .packets import Token
+from .streams import DeadEnd, Route, Sink
+from .switch import Fabric, Outlet
+
+# a read of LOCK_REQUEST is a request: lock in 15:10, acquire in 9, value in 8:2 (aie-rt)
+_REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
+
+_CONTROLLER_IDLE, _CONTROLLER_RUNNING = 0, 2
+"""Values of STATUS in a channel's status register (aie-rt)."""
+
+LOCKS_PER_MEMORY_TILE = 64
+_LOCAL_ONLY_CHANNELS = (4, 5)
+"""Channels of a memory tile that reach neither memories nor locks of neighbours (mlir-aie's verifier)."""
+
+
+class ShimOutlet(Outlet):
+    """An MM2S channel of a shim, which enters the switch only where the mux selects the DMA."""
+
+    def __init__(self, tile: Tile, slave: Port) -> None:
+        super().__init__(tile.fabric, tile.address, slave)
+        self._shim = tile
+
+    def route(self) -> Route:
+        if self._shim.selects_dma("MUX_CONFIG", self.slave):
+            return super().route()
+        return Route((DeadEnd(f"the mux of {self.tile}, which does not select the DMA for {self.slave}"),))
+
+
+class Tile:
+    """A tile. `connect` is called once, when all tiles are there."""
+
+    def __init__(
+        self, fabric: Fabric, address: TileAddress, warn: Callable[[str], None], token: Callable[[int], None]
+    ) -> None:
+        kind = address.kind
+        limits = LIMITS[kind]
+        self.address = address
+        self.kind = kind
+        self.name = str(address)
+        self.fabric = fabric
+        self.registers: dict[int, int] = {}
+        self.locks = LockBank(self.name, limits.locks, warn)
+        self.memory = LocalMemory(self.name, limits.data_memory_bytes) if limits.data_memory_bytes else None
+        self.switch = fabric.add(address)
+        self.control = ControlPort(fabric, address, read=self.read, write=self.write, warn=warn)
+        self.core: CoreUnit | None = None
+        self.channels: dict[tuple[Direction, int], Channel] = {}
+        self.neighbours: dict[Bundle, Tile] = {}
+        self._warn = warn
+        self._token = token
+        self._unknown: set[int] = set()
+        self._handlers: dict[str, Callable[[int, int], None]] = {
+            "LOCK_VALUE": self.locks.set,
+            "STREAM_SWITCH_MASTER": self._set_master,
+            "STREAM_SWITCH_SLAVE": self._set_slave,
+            "STREAM_SWITCH_SLOT": self._set_slot,
+            "MUX_CONFIG": lambda _index, _value: self.fabric.changed(),
+            "DEMUX_CONFIG": lambda _index, _value: self.fabric.changed(),
+            "DMA_S2MM_CTRL": lambda index, value: self._set_control(Direction.S2MM, index, value),
+            "DMA_MM2S_CTRL": lambda index, value: self._set_control(Direction.MM2S, index, value),
+            "DMA_S2MM_START_QUEUE": lambda index, value: self._start(Direction.S2MM, index, value),
+            "DMA_MM2S_START_QUEUE": lambda index, value: self._start(Direction.MM2S, index, value),
+            "CORE_CONTROL": lambda _, value: self._set_core_control(value),
+            "DEBUG_CONTROL": self._set_debug_control,
+            "ACCUMULATOR_CONTROL": lambda _index, _value: self._set_cascade(),
+            "MEMORY_CONTROL": lambda _, value: self._zero_memory(value),
+            "MEMORY_MEMORY_CONTROL": lambda _, value: self._zero_memory(value),
+            "CONTROL_PACKET_HANDLER_STATUS": lambda _, value: self._clear_control_status(value),
+        }
+        self._readers: dict[str, Callable[[int], int]] = {
+            "LOCK_VALUE": lambda index: self.locks.values[index],
+            "LOCKS_OVERFLOW": lambda index: self.locks.overflow >> 32 * index & 0xFFFFFFFF,
+            "LOCKS_UNDERFLOW": lambda index: self.locks.underflow >> 32 * index & 0xFFFFFFFF,
+            "DMA_S2MM_STATUS": lambda index: self._channel_status(Direction.S2MM, index),
+            "DMA_MM2S_STATUS": lambda index: self._channel_status(Direction.MM2S, index),
+            "CORE_STATUS": lambda _: self._core_status(),
+            "CONTROL_PACKET_HANDLER_STATUS": lambda _: self.control.status,
+        }
+
+    def connect(self, neighbours: dict[Bundle, Tile], store: Callable[[Tile, int], Store]) -> None:
+        """Joins the tile to its neighbours; `store` makes what a DMA channel reads and writes."""
+        self.neighbours = neighbours
+        for direction in Direction:
+            for index in range(LIMITS[self.kind].channels):
+                outlet = self._outlet(index) if direction is Direction.MM2S else None
+                self.channels[direction, index] = Channel(self, direction, index, store(self, index), outlet)
+        ends = self.switch.ends
+        ends[Port(Bundle.CONTROL)] = lambda: self.control
+        if self.kind is TileKind.SHIM:
+            sink = TokenSink(self._token)
+            ends[TOKEN_MASTER] = lambda: sink
+            for index, master in SHIM_DMA_MASTERS.items():
+                ends[master] = self._shim_end(index, master)
+        else:
+            for index in range(LIMITS[self.kind].channels):
+                ends[Port(Bundle.DMA, index)] = self._dma_end(index)
+        if self.kind is TileKind.COMPUTE:
+            sides = (Bundle.SOUTH, Bundle.WEST, Bundle.NORTH)
+            banks: dict[Bundle | None, LockBank] = {
+                side: neighbours[side].locks
+                for side in sides
+                if side in neighbours and neighbours[side].kind is TileKind.COMPUTE
+            }
+            banks[None] = self.locks
+            self.core = core = CoreUnit(self.fabric, self.address, banks)
+            ends[Port(Bundle.CORE)] = lambda: core.input
+
+    # ----------------------------------------------------------------- reading and writing
+
+    def write(self, offset: int, value: int) -> None:
+        """A 32-bit write to the tile's address space. Raises EmulationError."""
+        self._check_alignment(offset)
+        if self.memory is not None and offset < self.memory.bytes.size:
+            self.memory.words[offset // 4] = value
+            return
+        if self._in_program(offset):
+            self.write_block(offset, value.to_bytes(4, "little"))
+            return
+        self.registers[offset] = value
+        found = locate(self.kind, offset)
+        if found is None:
+            self._note_unknown(offset)
+        elif found.byte == 0:
+            self._act(found, value)
+
+    def write_block(self, offset: int, data: bytes) -> None:
+        """Consecutive words, little endian. Raises EmulationError."""
+        self._check_alignment(offset)
+        end = offset + len(data)
+        if self.memory is not None and end <= self.memory.bytes.size:
+            self.memory.bytes[offset:end] = np.frombuffer(data, np.uint8)
+        elif self._in_program(offset) and end <= PROGRAM_MEMORY_OFFSET + PROGRAM_MEMORY_BYTES:
+            core = self._core()
+            core.program[offset - PROGRAM_MEMORY_OFFSET : end - PROGRAM_MEMORY_OFFSET] = data
+            core.program_changed()
+        else:
+            for at in range(0, len(data), 4):
+                self.write(offset + at, int.from_bytes(data[at : at + 4], "little"))
+
+    def read(self, offset: int) -> int:
+        """A 32-bit read. Reading LOCK_REQUEST makes a request of a lock. Raises EmulationError."""
+        self._check_alignment(offset)
+        if self.memory is not None and offset < self.memory.bytes.size:
+            return int(self.memory.words[offset // 4])
+        if self._in_program(offset):
+            at = offset - PROGRAM_MEMORY_OFFSET
+            return int.from_bytes(self._core().program[at : at + 4], "little")
+        request = offset - register(self.kind, "LOCK_REQUEST").offset
+        if 0 <= request < len(self.locks.values) << _REQUEST_LOCK_SHIFT:
+            return self._request_lock(request)
+        found = locate(self.kind, offset)
+        reader = None if found is None or found.byte else self._readers.get(found.register.name)
+        if found is not None and reader is not None:
+            return reader(found.index)
+        if found is not None and found.byte == 0:
+            name = _core_register(found)
+            if name is not None and self.core is not None and self.core.engine is not None:
+                return self.core.engine.read_register(name) & 0xFFFFFFFF
+        return self.registers.get(offset, 0)
+
+    def _act(self, found: Location, value: int) -> None:
+        handler = self._handlers.get(found.register.name)
+        if handler is not None:
+            handler(found.index, value)
+            return
+        name = _core_register(found)
+        if name is not None and self.core is not None and self.core.engine is not None:
+            self.core.engine.write_register(name, value)
+
+    def _check_alignment(self, offset: int) -> None:
+        if offset % 4:
+            raise EmulationError(
+                f"offset {offset:#x} of {self.name} is not a multiple of 4",
+                kind="out-of-range",
+                tile=self.name,
+            )
+
+    def _in_program(self, offset: int) -> bool:
+        return self.kind is TileKind.COMPUTE and (
+            PROGRAM_MEMORY_OFFSET <= offset < PROGRAM_MEMORY_OFFSET + PROGRAM_MEMORY_BYTES
+        )
+
+    def _note_unknown(self, offset: int) -> None:
+        if offset not in self._unknown:
+            self._unknown.add(offset)
+            self._warn(f"{self.name} has no register at {offset:#x}; the write has no effect")
+
+    # ----------------------------------------------------------------- what a DMA channel needs
+
+    def descriptor(self, number: int) -> BufferDescriptor:
+        offset = descriptor_offset(self.kind, number)
+        words = (self.registers.get(offset + 4 * word, 0) for word in range(descriptor_words(self.kind)))
+        return decode(self.kind, tuple(words))
+
+    def iterate(self, number: int, current: int) -> None:
+        word, field = _ITERATION[self.kind]
+        offset = descriptor_offset(self.kind, number) + 4 * word
+        cleared = self.registers.get(offset, 0) & ~field.mask
+        self.registers[offset] = cleared | field.place(current)
+
+    def dma_lock(self, lock: int, channel: int) -> tuple[LockBank, int]:
+        if self.kind is not TileKind.MEMORY:
+            return self.locks, lock
+        side, number = divmod(lock, LOCKS_PER_MEMORY_TILE)
+        where = MEMORY_TILE_SIDES[side] if side < len(MEMORY_TILE_SIDES) else Bundle.TRACE
+        if where is None:
+            return self.locks, number
+        neighbour = self.neighbours.get(where)
+        if neighbour is None:
+            raise EmulationError(
+                f"lock {lock} belongs to a neighbour that the array does not have", kind="bad-lock"
+            )
+        if channel in _LOCAL_ONLY_CHANNELS:
+            raise EmulationError(
+                f"lock {lock} belongs to a neighbour; channels 4 and 5 reach only their own tile",
+                kind="bad-lock",
+            )
+        return neighbour.locks, number
+
+    def send_token(self, token: Token, controller: int) -> bool:
+        return self.control.send_token(token, controller)
+
+    # ----------------------------------------------------------------- registers that act
+
+    def _set_master(self, index: int, value: int) -> None:
+        self.switch.masters[index] = value
+        self.fabric.changed()
+
+    def _set_slave(self, index: int, value: int) -> None:
+        self.switch.slaves[index] = value
+        self.fabric.changed()
+
+    def _set_slot(self, index: int, value: int) -> None:
+        self.switch.slots[index] = value
+        self.fabric.changed()
+
+    def _set_control(self, direction: Direction, index: int, value: int) -> None:
+        channel = self.channels[direction, index]
+        fields = register(self.kind, f"DMA_{direction.name}_CTRL").decode(value)
+        channel.controller = fields["CONTROLLER_ID"]
+        channel.finish_on_tlast = bool(fields.get("FOT_MODE", 0))
+        channel.out_of_order = bool(fields.get("ENABLE_OUT_OF_ORDER", 0))
+        if fields.get("COMPRESSION_ENABLE", 0) or fields.get("DECOMPRESSION_ENABLE", 0):
+            self._warn(f"{channel.name}: (de)compression is not emulated")
+        reset = bool(fields.get("RESET", 0))
+        if reset and not channel.held:
+            channel.reset()
+        channel.held = reset or bool(fields.get("PAUSE_MEM", 0)) or bool(fields.get("PAUSE_STREAM", 0))
+        if not channel.held:
+            self.fabric.wake(channel)
+
+    def _start(self, direction: Direction, index: int, value: int) -> None:
+        channel = self.channels[direction, index]
+        fields = register(self.kind, f"DMA_{direction.name}_START_QUEUE").decode(value)
+        if channel.full:
+            self._warn(f"{channel.name}: its start queue was full, a task was lost")
+        channel.start(
+            Task(fields["START_BD_ID"], fields["REPEAT_COUNT"] + 1, bool(fields["ENABLE_TOKEN_ISSUE"]))
+        )
+
+    def _set_core_control(self, value: int) -> None:
+        fields = register(self.kind, "CORE_CONTROL").decode(value)
+        self._core().control(enable=bool(fields["ENABLE"]), reset=bool(fields["RESET"]))
+
+    def _set_debug_control(self, index: int, value: int) -> None:
+        # DEBUG_CONTROL0 bit 0 halts the core (aie-rt)
+        if index == 0:
+            self._core().halted = bool(value & 1)
+
+    def _set_cascade(self) -> None:
+        for tile in (self, *self.neighbours.values()):
+            tile.join_cascade()
+
+    def join_cascade(self) -> None:
+        """Finds the core that feeds this one's cascade: both ends must name each other."""
+        if self.core is None:
+            return
+        accumulator = register(self.kind, "ACCUMULATOR_CONTROL")
+        # INPUT 0 is north, 1 west; OUTPUT 0 is south, 1 east (aie-rt)
+        west = accumulator.decode(self.registers.get(accumulator.offset, 0))["INPUT"]
+        source = self.neighbours.get(Bundle.WEST if west else Bundle.NORTH)
+        for side in (Bundle.NORTH, Bundle.WEST):
+            other = self.neighbours.get(side)
+            if other is not None and other.core is not None and other.core.cascade_to is self.core:
+                other.core.cascade_to = None
+        self.core.cascade_from = None
+        if source is not None and source.core is not None:
+            east = accumulator.decode(source.registers.get(accumulator.offset, 0))["OUTPUT"]
+            if east == west:
+                self.core.cascade_from = source.core
+                source.core.cascade_to = self.core
+
+    def _zero_memory(self, value: int) -> None:
+        if value & 1 and self.memory is not None:
+            self.memory.words[:] = 0
+
+    def _clear_control_status(self, value: int) -> None:
+        self.control.status &= ~value
+
+    def queue_at(self, offset: int) -> Channel | None:
+        """The channel whose start queue is the register at `offset`."""
+        found = locate(self.kind, offset)
+        for direction in Direction:
+            if found is not None and found.register.name == f"DMA_{direction.name}_START_QUEUE":
+                return self.channels[direction, found.index]
+        return None
+
+    # ----------------------------------------------------------------- registers that tell
+
+    def _request_lock(self, request: int) -> int:
+        lock = request >> _REQUEST_LOCK_SHIFT
+        value = request >> _REQUEST_VALUE_SHIFT & 0x7F
+        if request & _REQUEST_ACQUIRE:
+            return int(self.locks.acquire(lock, value))
+        self.locks.release(lock, value, who="the controller")
+        return 1
+
+    def _channel_status(self, direction: Direction, index: int) -> int:
+        channel = self.channels[direction, index]
+        status = register(self.kind, f"DMA_{direction.name}_STATUS")
+        stalled = channel.waiting_lock() is not None
+        return status.encode(
+            CUR_BD=channel.number,
+            TASK_QUEUE_SIZE=len(channel.queue),
+            CHANNEL_RUNNING=int(channel.running),
+            TASK_QUEUE_OVERFLOW=int(channel.overflow),
+            STALLED_LOCK_ACQ=int(stalled),
+            STATUS=_CONTROLLER_RUNNING if channel.running else _CONTROLLER_IDLE,
+        )
+
+    def _core_status(self) -> int:
+        core = self._core()
+        kind = "" if core.stop is None or not core.stalled() else core.stop.kind
+        return register(self.kind, "CORE_STATUS").encode(
+            ENABLE=int(core.enabled),
+            RESET=int(core.in_reset),
+            CORE_DONE=int(core.done),
+            DEBUG_HALT=int(core.halted),
+            STREAM_STALL_SS0=int(kind == "stream-read"),
+            STREAM_STALL_MS0=int(kind == "stream-write"),
+            CASCADE_STALL_SCD=int(kind == "cascade-read"),
+            CASCADE_STALL_MCD=int(kind == "cascade-write"),
+            LOCK_STALL_E=int(kind == "acquire"),
+        )
+
+    # ----------------------------------------------------------------- what it is connected to
+
+    def selects_dma(self, name: str, port: Port) -> bool:
+        """Whether the shim's mux or demux gives this port of the switch to the DMA."""
+        config = register(self.kind, name)
+        word = self.registers.get(config.offset, 0)
+        return config.field(f"{port.bundle.value.upper()}{port.channel}").get(word) == SHIM_MUX_DMA
+
+    def _outlet(self, index: int) -> Outlet:
+        if self.kind is TileKind.SHIM:
+            return ShimOutlet(self, SHIM_DMA_SLAVES[index])
+        return Outlet(self.fabric, self.address, Port(Bundle.DMA, index))
+
+    def _dma_end(self, index: int) -> Callable[[], Sink]:
+        return lambda: self.channels[Direction.S2MM, index]
+
+    def _shim_end(self, index: int, master: Port) -> Callable[[], Sink]:
+        def end() -> Sink:
+            if self.selects_dma("DEMUX_CONFIG", master):
+                return self.channels[Direction.S2MM, index]
+            return DeadEnd(f"the demux of {self.name}, which does not select the DMA for {master}")
+
+        return end
+
+    def _core(self) -> CoreUnit:
+        if self.core is None:
+            raise EmulationError(f"{self.name} has no core", kind="out-of-range", tile=self.name)
+        return self.core
+
+
+def _iteration_field(kind: TileKind) -> tuple[int, Field]:
+    for word in range(descriptor_words(kind)):
+        for field in register(kind, f"DMA_BD_WORD_{word}").fields:
+            if field.name == "ITERATION_CURRENT":
+                return word, field
+    raise AssertionError(f"the BDs of {kind.value} tiles have no iteration counter")
+
+
+_ITERATION = {kind: _iteration_field(kind) for kind in TileKind}
+
+# rows of registers that show a core's own: the engine's name, with the number where there are several
+_CORE_REGISTERS = {
+    "CORE_R": "r", "CORE_M": "m", "CORE_DN": "dn", "CORE_DJ": "dj", "CORE_DC": "dc", "CORE_P": "p",
+    "CORE_S": "s", "CORE_PC": "pc", "CORE_SP": "SP", "CORE_LR": "lr", "CORE_LS": "LS", "CORE_LE": "LE",
+    "CORE_LC": "LC", "CORE_DP": "DP",
+}  # fmt: skip
+
+
+def _core_register(found: Location) -> str | None:
+    name = _CORE_REGISTERS.get(found.register.name)
+    if name is None or found.register.count == 1:
+        return name
+    return f"{name}{found.index}"

@@ -91,6 +91,8 @@ def _check(op: TensorOp) -> None:
             remedy="give the right values yourself with --expected-output",
         )
     for result in op.results:
+        if any(size < 0 for size in result.type.shape):
+            raise CompileError(f"{op.name} has a dynamic shape", op=op.name, location=op.location)
         if not dtypes.is_known(result.type.element):
             raise CompileError(
                 f"the numpy reference does not know the type {result.type}", op=op.name, location=op.location

@@ -70,7 +70,7 @@ def _result(op: TensorOp, array: Array, *sources: Known) -> tuple[Known, ...]:
     return (Known(array.reshape(type_.shape), type_.element, bound, defined),)
 
 
-@_operation("arith.constant", "util.unfoldable_constant", "flow.tensor.constant")
+@_operation("arith.constant", "complex.constant", "util.unfoldable_constant", "flow.tensor.constant")
 def _constant(op: TensorOp, _operands: Sequence[Known]) -> tuple[Known, ...]:
     type_, data = op.results[0].type, op.attributes["value"]
     if not isinstance(data, bytes):

@@ -21,7 +21,7 @@ class SlotInstruction:
     operands: Mapping[str, str | int]
 
     def __hash__(self) -> int:
-        return hash((self.opcode.name, tuple(sorted(self.operands.items()))))
+        return hash((self.opcode.name, frozenset(self.operands.items())))
 
     def register(self, name: str) -> str:
         """The register operand `name`; KeyError where there is none."""

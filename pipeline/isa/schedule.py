@@ -1,0 +1,289 @@
+"""List scheduling of one basic block: statements in program order to bundles.
+
+Each cycle takes, of the instructions whose operands are ready, those on the longest path first, as far
+as slots, bundle formats and ports allow; a statement with several encodings goes where there is room.
+A branch is placed last, as early as the rest allows, so that what is left of the block fills its five
+delay slots. What predecessors have in flight comes in as `before`, what successors will do as `after`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import ArtifactError
+from .assembly import Parsed
+from .bundle import SlotInstruction
+from .dependences import WINDOW, Reservations, conflicts, distance, drained_after
+from .effects import Control, effects
+from .encode import bundle_sizes
+from .timing import DELAY_SLOTS
+
+LOOP_REGISTERS = frozenset({"LS", "LE", "LC"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A statement to schedule. `memory` names the region it touches; different names are apart."""
+
+    parsed: Parsed
+    memory: str | None = None
+    comment: str = ""
+
+    @property
+    def control(self) -> Control | None:
+        return effects(self.parsed.alternatives[0]).control
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An instruction at its bundle, counted from the block's first; negative: from a predecessor."""
+
+    time: int
+    instruction: SlotInstruction
+    memory: str | None = None
+    item: Item | None = None
+
+    def moved(self, by: int) -> Placed:
+        return Placed(self.time + by, self.instruction, self.memory, self.item)
+
+
+@dataclass(slots=True)
+class Block:
+    """A scheduled block: instructions and the number of bundles, delay slots included."""
+
+    placed: list[Placed] = field(default_factory=list[Placed])
+    length: int = 0
+
+    def bundle(self, time: int) -> list[Placed]:
+        return [placed for placed in self.placed if placed.time == time]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Paths into and out of the block, each as far as it matters.
+
+    before: instructions of predecessors, times negative (-1 is the bundle just before the block).
+    after: instructions of successors, times from the block's end; `loops` when the block follows itself;
+    `drain` when anything may follow. `loop_setup` is the least number of bundles between a write of ls,
+    le or lc and the block's end. `carry` says whether any code reads srCarry. `loop_end`: the block ends
+    a zero-overhead loop.
+    """
+
+    before: tuple[tuple[Placed, ...], ...] = ()
+    after: tuple[tuple[Placed, ...], ...] = ()
+    loops: bool = False
+    drain: bool = False
+    loop_setup: int = 0
+    carry: bool = True
+    loop_end: bool = False
+
+
+def schedule(items: Sequence[Item], surroundings: Surroundings) -> Block:
+    """Bundles of the block. At most the last item may change the flow of control.
+
+    Raises ArtifactError(artifact="assembly") where a statement can never be placed.
+    """
+    control = items[-1].control if items else None
+    block = _Scheduler(items, control is not None, surroundings).run()
+    if control is None:
+        _close(block, surroundings)
+    else:
+        _place_branch(block, items[-1], control, surroundings)
+    return block
+
+
+def may_alias(one: str | None, other: str | None) -> bool:
+    """Whether two memory regions can overlap: unnamed ones with everything."""
+    return one is None or other is None or one == other
+
+
+class _Scheduler:
+    """State of scheduling one block without its branch."""
+
+    def __init__(self, items: Sequence[Item], branches: bool, surroundings: Surroundings) -> None:
+        self.items = items
+        self.count = len(items) - branches
+        self.carry = surroundings.carry
+        self.before = [placed for path in surroundings.before for placed in path]
+        self.reservations = Reservations.empty()
+        for placed in self.before:
+            self.reservations.take(effects(placed.instruction).uses, placed.time)
+        self.predecessors = [
+            [other for other in range(index) if self._depends(items[other], items[index])]
+            for index in range(len(items))
+        ]
+        self.heights = self._heights()
+        self.placed: dict[int, Placed] = {}
+
+    def run(self) -> Block:
+        waiting = set(range(self.count))
+        time, idle = 0, 0
+        while waiting:
+            issued = self._issue(time, waiting)
+            idle = 0 if issued else idle + 1
+            if idle > 4 * WINDOW:
+                stuck = self.items[min(waiting)].parsed.text
+                raise ArtifactError(f"{stuck!r} fits no bundle", artifact="assembly")
+            time += 1
+        placed = sorted(self.placed.values(), key=lambda entry: entry.time)
+        return Block(placed, placed[-1].time + 1 if placed else 0)
+
+    def _issue(self, time: int, waiting: set[int]) -> bool:
+        """Fills bundle `time`. What becomes ready by a placement (distance 0) is looked at again."""
+        used: set[str] = set()
+        issued = False
+        again = True
+        while again:
+            again = False
+            for index in sorted(waiting, key=lambda index: (-self.heights[index], index)):
+                if any(other not in self.placed for other in self.predecessors[index]):
+                    continue
+                instruction = self._choice(index, time, used)
+                if instruction is None:
+                    continue
+                item = self.items[index]
+                self.placed[index] = Placed(time, instruction, item.memory, item)
+                self.reservations.take(effects(instruction).uses, time)
+                used |= occupied(instruction)
+                waiting.discard(index)
+                again = issued = True
+        return issued
+
+    def _choice(self, index: int, time: int, used: set[str]) -> SlotInstruction | None:
+        """An encoding of the item that can issue as bundle `time` beside the slots in use."""
+        for instruction in self.items[index].parsed.alternatives:
+            slots = occupied(instruction)
+            if (
+                not slots & used
+                and bundle_sizes(slot_names(used | slots))
+                and self.reservations.free(effects(instruction).uses, time)
+                and self._earliest(index, instruction) <= time
+            ):
+                return instruction
+        return None
+
+    def _earliest(self, index: int, instruction: SlotInstruction) -> int:
+        item = self.items[index]
+        earliest = 0
+        for other in self.predecessors[index]:
+            placed = self.placed[other]
+            gap = self._gap(placed.instruction, self.items[other], instruction, item)
+            earliest = max(earliest, placed.time + (gap or 0))
+        for placed in self.before:
+            gap = distance(
+                placed.instruction,
+                instruction,
+                may_alias=may_alias(placed.memory, item.memory),
+                carry=self.carry,
+            )
+            earliest = max(earliest, placed.time + (gap or 0))
+        return earliest
+
+    def _heights(self) -> list[int]:
+        """Bundles on the longest path from each item to the block's end, a branch's delay slots included."""
+        heights = [1] * self.count + [1 + DELAY_SLOTS] * (len(self.items) - self.count)
+        for index in reversed(range(len(self.items))):
+            item = self.items[index]
+            for other in self.predecessors[index]:
+                first = self.items[other]
+                gap = self._gap(first.parsed.alternatives[0], first, item.parsed.alternatives[0], item)
+                heights[other] = max(heights[other], heights[index] + (gap or 0))
+        return heights
+
+    def _depends(self, one: Item, other: Item) -> bool:
+        return any(
+            self._gap(first, one, second, other) is not None
+            for first in one.parsed.alternatives
+            for second in other.parsed.alternatives
+        )
+
+    def _gap(self, first: SlotInstruction, one: Item, second: SlotInstruction, other: Item) -> int | None:
+        return distance(first, second, may_alias=may_alias(one.memory, other.memory), carry=self.carry)
+
+
+def occupied(instruction: SlotInstruction) -> set[str]:
+    """The slots that an instruction keeps from others; a long one takes alu and mv."""
+    slot = instruction.opcode.slot
+    return {"lng", "alu", "mv"} if slot == "lng" else {slot}
+
+
+def slot_names(occupied_slots: set[str]) -> frozenset[str]:
+    """What the formats call these slots: "lng" stands alone for alu and mv."""
+    return frozenset(occupied_slots - {"alu", "mv"} if "lng" in occupied_slots else occupied_slots)
+
+
+def _place_branch(block: Block, item: Item, control: Control, surroundings: Surroundings) -> None:
+    """The branch as early as its operands, the rest of the block and the successors allow."""
+    (instruction,) = item.parsed.alternatives
+    first = max(0, block.length - 1 - DELAY_SLOTS)
+    for placed in [*block.placed, *(placed for path in surroundings.before for placed in path)]:
+        gap = distance(placed.instruction, instruction, may_alias=False)
+        if gap is not None:
+            first = max(first, placed.time + gap)
+        if control is Control.DONE:
+            first = max(first, placed.time + drained_after(placed.instruction))
+    slots = occupied(instruction)
+    for time in range(first, first + 4 * WINDOW):
+        used = {slot for placed in block.bundle(time) for slot in occupied(placed.instruction)}
+        if slots & used or not bundle_sizes(slot_names(used | slots)):
+            continue
+        branch = Placed(time, instruction, item.memory, item)
+        candidate = Block([*block.placed, branch], time + 1 + DELAY_SLOTS)
+        if _fits(candidate, surroundings):
+            block.placed, block.length = candidate.placed, candidate.length
+            return
+    raise ArtifactError(f"{item.parsed.text!r} finds no place at the end of its block", artifact="assembly")
+
+
+def _close(block: Block, surroundings: Surroundings) -> None:
+    """Lengthens a block that falls through until its successors may begin."""
+    limit = block.length + 4 * WINDOW
+    while not _fits(block, surroundings):
+        block.length += 1
+        if block.length > limit:
+            raise ArtifactError("a block's results never meet its successor's needs", artifact="assembly")
+
+
+def _fits(block: Block, surroundings: Surroundings) -> bool:
+    """Whether all that is in flight at the block's end lands in time for what follows, ports included."""
+    flying = [placed for placed in block.placed if placed.time > block.length - WINDOW]
+    flying += [
+        placed for path in surroundings.before for placed in path if placed.time > block.length - WINDOW
+    ]
+    if surroundings.drain and any(
+        placed.time + drained_after(placed.instruction) > block.length for placed in flying
+    ):
+        return False
+    if surroundings.loop_end:  # facts 2.3: a partial-word store in the last bundle can get lost
+        if block.length == 0 or any(
+            effects(placed.instruction).partial_store for placed in block.bundle(block.length - 1)
+        ):
+            return False
+    for placed in flying if surroundings.loop_setup else ():
+        registers = {write.register for write in effects(placed.instruction).writes}
+        if registers & LOOP_REGISTERS and placed.time >= block.length - surroundings.loop_setup:
+            return False
+    following = [placed for path in surroundings.after for placed in path]
+    if surroundings.loops:
+        following += block.placed
+    for placed in flying:
+        uses = effects(placed.instruction).uses
+        for after in following:
+            gap = block.length + after.time - placed.time
+            if gap > WINDOW:
+                continue
+            needed = distance(
+                placed.instruction,
+                after.instruction,
+                may_alias=may_alias(placed.memory, after.memory),
+                carry=surroundings.carry,
+            )
+            if (needed is not None and gap < needed) or conflicts(uses, effects(after.instruction).uses, gap):
+                return False
+    # The branch itself, which came after the rest was placed, must not want a port that is taken.
+    return not any(
+        conflicts(effects(one.instruction).uses, effects(other.instruction).uses, other.time - one.time)
+        for one in block.placed[-1:]
+        for other in block.placed[:-1]
+    )

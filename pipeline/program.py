@@ -119,8 +119,8 @@ class TensorOp:
     """An op on tensors. `operands` name values; `structured` is there for every linalg op.
 
     Attributes in use: arith.constant "value" (bytes as stored by `dtypes.pack`, of one element when
-    "splat" is True); dispatch.tensor.load/store "binding", "offsets", "sizes", "strides" (ints);
-    tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high";
+    "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides" (ints);
+    tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source, padding);
     tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not read has
     the attribute "unread": True.
     """
@@ -135,13 +135,29 @@ class TensorOp:
 
 @dataclass(frozen=True, slots=True)
 class SourceFunction:
-    """A public function of the input: its arguments as values, its ops in order, the ids it returns."""
+    """A public function of the input: its arguments as values, its ops in order, the ids it returns.
+
+    `scalars` are the indices of arguments that are no tensors. A size that depends on one of them is -1
+    here until its value is given (`Compiler.parse(scalars=...)`).
+    """
 
     name: str
     arguments: tuple[Value, ...]
     ops: tuple[TensorOp, ...]
     returns: tuple[Value, ...]
     location: SourceLocation
+    scalars: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFunction:
+    """A public function that cannot be compiled (memrefs, a dynamic shape, ...), and why."""
+
+    name: str
+    message: str
+    location: SourceLocation
+    op: str | None = None
+    remedy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +167,7 @@ class SourceModule:
     file: str
     text: str
     functions: tuple[SourceFunction, ...]
+    refused: tuple[RefusedFunction, ...] = ()
 
 
 # --------------------------------------------------------------------------- IREE's program
@@ -295,6 +312,7 @@ class Program:
     functions: tuple[HostFunction, ...]
     compiler: str
     flags: tuple[str, ...] = ()
+    refused: tuple[RefusedFunction, ...] = ()
 
 
 # --------------------------------------------------------------------------- artifacts

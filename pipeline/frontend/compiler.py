@@ -1,0 +1,129 @@
+"""The front end's public face: MLIR text in, `SourceModule` and `Program` out, IREE behind a process wall.
+
+    with Compiler() as compiler:
+        program = compiler.compile("matmul.mlir", text)
+
+Nothing here imports IREE; the worker does, once, and serves all requests of one Compiler.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, cast
+
+from ..errors import WorkerCrash
+from ..program import Program, SourceModule
+from .process import WorkerFault, WorkerProcess
+
+DEFAULT_TIMEOUT_S = 120.0
+DEFAULT_MEMORY_LIMIT_BYTES = 4 * 2**30
+
+Scalars = Mapping[str, Mapping[int, bytes]]
+
+
+class Compiler:
+    """Owns the worker process: starts it when it is needed, again after a crash, ends it at `close`."""
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.memory_limit_bytes = memory_limit_bytes
+        self._worker: WorkerProcess | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Compiler:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Starts the worker in the background, so that IREE is imported while other work is done."""
+        with self._lock:
+            if self._worker is None:
+                self._worker = WorkerProcess()
+
+    def close(self) -> None:
+        """Ends the worker. A later request starts a new one."""
+        with self._lock:
+            self._drop()
+
+    def parse(self, file: str, text: str, *, scalars: Scalars | None = None) -> SourceModule:
+        """The public functions of the file as the user wrote them, before any pass.
+
+        `scalars` fixes values of scalar arguments, by function and argument index (as bytes,
+        little-endian); sizes that depend on others are -1. Raises CompileError.
+        """
+        return cast(
+            "SourceModule",
+            self.request("aiepipe.frontend.extraction:parse", file=file, text=text, scalars=scalars or {}),
+        )
+
+    def compile(
+        self,
+        file: str,
+        text: str,
+        *,
+        flags: Sequence[str] = (),
+        scalars: Scalars | None = None,
+        functions: Sequence[str] | None = None,
+    ) -> Program:
+        """The program that IREE makes of the file, up to its phase executable-sources.
+
+        `flags` are IREE's, in order, after ours. Scalar arguments must have a value in `scalars`.
+        `functions` names the ones to compile; by default all that can be (`Program.refused` has the others
+        with the reason). Raises CompileError, UsageError for a flag that IREE does not know.
+        """
+        return cast(
+            "Program",
+            self.request(
+                "aiepipe.frontend.extraction:compile_program",
+                file=file,
+                text=text,
+                flags=list(flags),
+                scalars=scalars or {},
+                functions=None if functions is None else list(functions),
+            ),
+        )
+
+    def request(self, handler: str, /, **arguments: object) -> Any:
+        """Runs "module:function" with these arguments in the worker; both must be picklable.
+
+        Raises what the function raises, WorkerCrash when the process dies or exceeds a limit, WorkerFault
+        for any other exception there.
+        """
+        with self._lock:
+            if self._worker is None:
+                self._worker = WorkerProcess()
+            try:
+                return self._worker.request(
+                    handler,
+                    arguments,
+                    timeout_s=self.timeout_s,
+                    memory_limit_bytes=self.memory_limit_bytes,
+                )
+            except (WorkerCrash, KeyboardInterrupt):
+                # an interrupted request's answer would be taken for the next one's
+                self._drop()
+                raise
+
+    def output(self) -> str:
+        """What the compiler wrote to its standard error during the last request (e.g. IR printing)."""
+        with self._lock:
+            return "" if self._worker is None else self._worker.output()
+
+    def _drop(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+__all__ = ["Compiler", "WorkerFault"]

@@ -1,0 +1,38 @@
+"""MLIR locations to places in the user's file.
+
+The parser calls the text "-"; that is the file we were given. Passes fuse locations and IREE wraps them in
+call sites; the first place found inside counts. Source: mlir/lib/IR/Location.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from ..program import SourceLocation
+from .mlir import Location, Operation, ir
+
+PARSER_NAME = "-"
+
+
+def locations(location: Location, file: str) -> Iterator[SourceLocation]:
+    """All places that `location` is made of, outer first."""
+    found = cast("Any", location)
+    if isinstance(location, ir.FileLineColLoc):
+        name = cast("str", found.filename)
+        yield SourceLocation(
+            file if name == PARSER_NAME else name, cast("int", found.start_line), cast("int", found.start_col)
+        )
+    elif isinstance(location, ir.FusedLoc):
+        for part in cast("Iterable[Location]", found.locations):
+            yield from locations(part, file)
+    elif isinstance(location, ir.CallSiteLoc):
+        yield from locations(cast("Location", found.callee), file)
+        yield from locations(cast("Location", found.caller), file)
+    elif isinstance(location, ir.NameLoc):
+        yield from locations(cast("Location", found.child_loc), file)
+
+
+def place(op: Operation, file: str) -> SourceLocation:
+    """Where `op` comes from; line 0 of the file where a pass made it from nothing."""
+    return next(locations(op.location, file), SourceLocation(file, 0, 0))

@@ -1,0 +1,439 @@
+"""The MLIR bindings of IREE (`iree.compiler.ir`) as typed Python; nobody else imports them here.
+
+The bindings have no stubs, so this module says what we use of them as protocols and hides three of their
+habits:
+- iterating a block's `operations` makes OpViews, which imports a dialect's generated module (linalg's takes
+  0.1 s); `walk` gives plain operations, so `children` and `blocks` are built on it;
+- attributes of some element types (complex, resources) cannot be made into Python objects; raw bytes come
+  from the C API, whose functions libIREECompiler.so exports;
+- `Module.parse` calls every source "-".
+
+Importing this module imports IREE (0.2 s): only the worker process does. Source: the bindings of
+iree-base-compiler 3.13, tried; mlir/include/mlir-c/{IR,BuiltinAttributes}.h for the C functions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+
+class Type(Protocol):
+    """An MLIR type; `str()` gives its text."""
+
+
+class ShapedType(Type, Protocol):
+    """A ranked tensor, vector or memref type; a dynamic dimension is `DYNAMIC`."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+    @property
+    def element_type(self) -> Type: ...
+
+
+class FunctionType(Type, Protocol):
+    """Types of a function's arguments and results."""
+
+    @property
+    def inputs(self) -> Sequence[Type]: ...
+    @property
+    def results(self) -> Sequence[Type]: ...
+
+
+class AffineExpr(Protocol):
+    """One expression of an affine map."""
+
+    @property
+    def lhs(self) -> AffineExpr: ...
+    @property
+    def rhs(self) -> AffineExpr: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def value(self) -> int: ...
+
+
+class AffineMap(Protocol):
+    """An affine map; `n_dims` dimensions to `results`."""
+
+    @property
+    def n_dims(self) -> int: ...
+    @property
+    def n_symbols(self) -> int: ...
+    @property
+    def results(self) -> Iterable[AffineExpr]: ...
+
+
+class Attribute(Protocol):
+    """An MLIR attribute; `str()` gives its text."""
+
+    @property
+    def type(self) -> Type: ...
+
+
+class Location(Protocol):
+    """A location; see `location.source_location`."""
+
+
+class Use(Protocol):
+    """One use of a value."""
+
+    @property
+    def operand_number(self) -> int: ...
+
+
+class Value(Protocol):
+    """An SSA value; hashable, equal to itself."""
+
+    @property
+    def type(self) -> Type: ...
+    @property
+    def uses(self) -> Iterable[Use]: ...
+    def replace_all_uses_with(self, other: Value, /) -> None: ...
+
+
+class Block(Protocol):
+    """A basic block; hashable."""
+
+    @property
+    def arguments(self) -> Sequence[Value]: ...
+    def erase_argument(self, index: int, /) -> None: ...
+
+
+class Region(Protocol):
+    """A region of an operation."""
+
+    @property
+    def blocks(self) -> Sequence[Block]: ...
+
+
+class Operation(Protocol):
+    """An operation; hashable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def operands(self) -> Sequence[Value]: ...
+    @property
+    def results(self) -> Sequence[Value]: ...
+    @property
+    def regions(self) -> Sequence[Region]: ...
+    @property
+    def attributes(self) -> Mapping[str, Attribute]: ...
+    @property
+    def successors(self) -> Iterable[Block]: ...
+    @property
+    def location(self) -> Location: ...
+    @property
+    def block(self) -> Block: ...
+    def erase(self) -> None: ...
+
+
+class Context(Protocol):
+    """An MLIR context; it must outlive everything made in it."""
+
+
+class _Bindings(Protocol):
+    """The part of the module `iree.compiler.ir` that is used here; classes are kept opaque."""
+
+    Context: Callable[[], Context]
+    Module: Any
+    Operation: Any
+    Attribute: Any
+    Type: Any
+    FunctionType: Any
+    RankedTensorType: Any
+    VectorType: Any
+    IndexType: Any
+    TypeAttr: Any
+    IntegerAttr: Any
+    FloatAttr: Any
+    BoolAttr: Any
+    StringAttr: Any
+    ArrayAttr: Any
+    DenseElementsAttr: Any
+    DenseI64ArrayAttr: Any
+    DenseI32ArrayAttr: Any
+    DenseBoolArrayAttr: Any
+    MLIRError: type[Exception]
+    InsertionPoint: Any
+    Location: Any
+    FileLineColLoc: type
+    FusedLoc: type
+    CallSiteLoc: type
+    NameLoc: type
+    AffineDimExpr: type
+    AffineSymbolExpr: type
+    AffineConstantExpr: type
+    AffineAddExpr: type
+    AffineMulExpr: type
+    WalkOrder: Any
+    WalkResult: Any
+    ShapedType: Any
+
+
+ir = cast("_Bindings", importlib.import_module("iree.compiler.ir"))
+_linalg = cast("Any", importlib.import_module("iree.compiler._mlir_libs._mlirDialectsLinalg"))
+_loader = cast("Any", importlib.import_module("iree.compiler.api.ctypes_dl"))
+library = cast("ctypes.CDLL", _loader._dylib)
+
+DYNAMIC = cast("int", ir.ShapedType.get_dynamic_size())
+
+# --------------------------------------------------------------------------- walking
+
+
+def children(op: Operation) -> list[Operation]:
+    """The operations directly inside `op`, over all its regions and blocks, in order."""
+    found: list[Operation] = []
+
+    def visit(inner: Operation) -> Any:
+        if inner == op:
+            return ir.WalkResult.ADVANCE
+        found.append(inner)
+        return ir.WalkResult.SKIP
+
+    cast("Any", op).walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def descendants(op: Operation) -> list[Operation]:
+    """All operations inside `op`, outer before inner."""
+    found: list[Operation] = []
+
+    def visit(inner: Operation) -> Any:
+        if inner != op:
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    cast("Any", op).walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def blocks(op: Operation) -> dict[Block, list[Operation]]:
+    """Each block of `op` with its operations, in order; blocks are compared by identity."""
+    grouped: dict[Block, list[Operation]] = {block: [] for region in op.regions for block in region.blocks}
+    for inner in children(op):
+        grouped[inner.block].append(inner)
+    return grouped
+
+
+def context_of(op: Operation) -> Context:
+    """The context that `op` lives in."""
+    return cast("Context", cast("Any", op).context)
+
+
+def parent(op: Operation) -> Operation | None:
+    """The operation around `op`."""
+    around = cast("Any", op).parent
+    return None if around is None else cast("Operation", around.operation)
+
+
+# --------------------------------------------------------------------------- types
+
+
+def shaped(type_: Type) -> tuple[tuple[int, ...], str] | None:
+    """Shape (dynamic as -1) and element name of a ranked tensor type; None for any other type."""
+    if not isinstance(type_, cast("type", ir.RankedTensorType)):
+        return None
+    tensor = cast("ShapedType", type_)
+    return tuple(-1 if dim == DYNAMIC else dim for dim in tensor.shape), str(tensor.element_type)
+
+
+def function_type(op: Operation) -> FunctionType:
+    """The type of a func.func or util.func."""
+    return cast("FunctionType", cast("Any", op.attributes["function_type"]).value)
+
+
+def parse_type(text: str, context: Context) -> Type:
+    """The type with this text."""
+    return cast("Type", ir.Type.parse(text, context))
+
+
+# --------------------------------------------------------------------------- attributes
+
+
+def attribute(op: Operation, name: str) -> Attribute | None:
+    """The attribute of that name, or None."""
+    return op.attributes.get(name)
+
+
+def integer(op: Operation, name: str) -> int:
+    """An integer (or bool) attribute. Raises KeyError where there is none."""
+    return int(cast("Any", op.attributes[name]).value)
+
+
+def string(op: Operation, name: str) -> str:
+    """A string attribute. Raises KeyError where there is none."""
+    return cast("str", cast("Any", op.attributes[name]).value)
+
+
+def integers(op: Operation, name: str) -> tuple[int, ...]:
+    """A dense array attribute of integers; a dynamic entry stays `DYNAMIC`. Empty where there is none."""
+    found = attribute(op, name)
+    return () if found is None else tuple(int(v) for v in cast("Iterable[int]", found))
+
+
+def shaped_attribute(found: Attribute) -> tuple[tuple[int, ...], str] | None:
+    """Shape and element name of an elements attribute of tensor or vector type."""
+    type_ = found.type
+    if isinstance(type_, cast("type", ir.VectorType)):
+        vector = cast("ShapedType", type_)
+        return tuple(vector.shape), str(vector.element_type)
+    return shaped(type_)
+
+
+def elements(found: Attribute) -> list[Attribute]:
+    """The entries of an array attribute."""
+    return list(cast("Iterable[Attribute]", found))
+
+
+def parse_attribute(text: str, context: Context) -> Attribute:
+    """The attribute with this text."""
+    return cast("Attribute", ir.Attribute.parse(text, context))
+
+
+def symbol_path(text: str) -> tuple[str, ...]:
+    """The names in a symbol reference printed as `@a::@b`, quoted names unquoted."""
+    names: list[str] = []
+    position = 0
+    while position < len(text) and text[position] == "@":
+        position += 1
+        if text[position : position + 1] == '"':
+            end = text.index('"', position + 1)
+            names.append(text[position + 1 : end])
+            position = end + 1
+        else:
+            end = text.find("::", position)
+            end = len(text) if end < 0 else end
+            names.append(text[position:end])
+            position = end
+        if text[position : position + 2] == "::":
+            position += 2
+    return tuple(names)
+
+
+# --------------------------------------------------------------------------- linalg
+
+
+def indexing_maps(op: Operation) -> list[AffineMap] | None:
+    """One map per operand of a linalg op, named ops included; None for what is not a linalg op."""
+    maps = cast("list[Any] | None", _linalg.get_indexing_maps(op))
+    return None if maps is None else [cast("AffineMap", m.value) for m in maps]
+
+
+# --------------------------------------------------------------------------- C API
+
+
+class _StringRef(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_char_p), ("length", ctypes.c_size_t))
+
+
+def declare(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """A function of libIREECompiler.so with its C types."""
+    function = library[name]
+    function.restype = result
+    function.argtypes = list(arguments)
+    return cast("Callable[..., Any]", function)
+
+
+_get_attribute = declare("mlirOperationGetAttributeByName", ctypes.c_void_p, ctypes.c_void_p, _StringRef)
+_is_dense = declare("mlirAttributeIsADenseElements", ctypes.c_bool, ctypes.c_void_p)
+_is_splat = declare("mlirDenseElementsAttrIsSplat", ctypes.c_bool, ctypes.c_void_p)
+_raw_data = declare("mlirDenseElementsAttrGetRawData", ctypes.c_void_p, ctypes.c_void_p)
+_is_resource = declare("mlirAttributeIsADenseResourceElements", ctypes.c_bool, ctypes.c_void_p)
+_RESOURCE_WORD = {
+    bits: declare(
+        f"mlirDenseUInt{bits}ResourceElementsAttrGetValue",
+        getattr(ctypes, f"c_uint{bits}"),
+        ctypes.c_void_p,
+        ctypes.c_ssize_t,
+    )
+    for bits in (8, 16, 32, 64)
+}
+
+
+def _pointer(thing: object, kind: str) -> int:
+    name = f"iree.compiler.ir.{kind}._CAPIPtr".encode()
+    return cast("int", _loader.PyCapsule_GetPointer(cast("Any", thing)._CAPIPtr, name))
+
+
+def attribute_handle(op: Operation, name: str) -> int | None:
+    """The C handle of an attribute, which exists also where the bindings cannot make an object of it."""
+    encoded = name.encode()
+    return cast("int | None", _get_attribute(_pointer(op, "Operation"), _StringRef(encoded, len(encoded))))
+
+
+def handle(found: Attribute) -> int:
+    """The C handle of an attribute object."""
+    return _pointer(found, "Attribute")
+
+
+def dense_bytes(attribute_handle: int, count: int, element_bytes: int) -> tuple[bytes, bool] | None:
+    """Bytes of a dense elements attribute, one element of `element_bytes` each, and whether it is a splat.
+
+    A splat gives one element. Elements narrower than a byte take one byte each, as MLIR holds them. None
+    when the attribute is neither dense elements nor a dense resource.
+    """
+    if _is_dense(attribute_handle):
+        splat = bool(_is_splat(attribute_handle))
+        length = (1 if splat else count) * element_bytes
+        return (ctypes.string_at(_raw_data(attribute_handle), length) if length else b""), splat
+    if _is_resource(attribute_handle):
+        width = next(w for w in (8, 4, 2, 1) if element_bytes % w == 0)
+        word = _RESOURCE_WORD[width * 8]
+        words = (int(word(attribute_handle, i)) for i in range(count * element_bytes // width))
+        return b"".join(value.to_bytes(width, "little") for value in words), False
+    return None
+
+
+def scalar_bytes(found: Attribute, context: Context, element_bytes: int) -> bytes:
+    """The exact bits of an integer or float attribute, NaN payloads included."""
+    with ir.Location.unknown(context):
+        splat = ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get([1], found.type), found)
+    dense = dense_bytes(handle(cast("Attribute", splat)), 1, element_bytes)
+    return b"" if dense is None else dense[0]
+
+
+# --------------------------------------------------------------------------- building
+
+
+def constant(block: Block, text: str, context: Context) -> Value:
+    """A new arith.constant with the attribute `text` at the start of `block`."""
+    found = parse_attribute(text, context)
+    with ir.Location.unknown(context), ir.InsertionPoint.at_block_begin(block):
+        made = ir.Operation.create("arith.constant", results=[found.type], attributes={"value": found})
+    return cast("Value", made.results[0])
+
+
+def set_function_type(
+    op: Operation, inputs: Sequence[Type], results: Sequence[Type], context: Context
+) -> None:
+    """Replaces a function's type, e.g. after one of its arguments was erased."""
+    made = ir.FunctionType.get(list(inputs), list(results), context)
+    cast("dict[str, Any]", op.attributes)["function_type"] = ir.TypeAttr.get(made, context)
+
+
+def make_private(op: Operation) -> None:
+    """Takes a symbol out of the module's public ones."""
+    made = ir.StringAttr.get("private", context_of(op))
+    cast("dict[str, Any]", op.attributes)["sym_visibility"] = made
+
+
+def drop_argument_attributes(op: Operation, indices: set[int]) -> None:
+    """Keeps a function's argument attributes in step with erased arguments."""
+    found = attribute(op, "arg_attrs")
+    if found is not None:
+        kept = [entry for i, entry in enumerate(elements(found)) if i not in indices]
+        cast("dict[str, Any]", op.attributes)["arg_attrs"] = ir.ArrayAttr.get(kept, context_of(op))
+
+
+def assembly(op: Operation) -> str:
+    """The text of an operation, without locations."""
+    return cast("str", cast("Any", op).get_asm(enable_debug_info=False))
+
+
+def each(items: Iterable[Value]) -> Iterator[Value]:
+    """The values of an operand or result list."""
+    return iter(items)

@@ -1,1 +1,1 @@
-"""The device API, the runner and the sync policies."""
+"""Running artifacts: the device API (emulated and real), host memory, sync policies, the runner."""

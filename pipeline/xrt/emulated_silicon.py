@@ -1,0 +1,101 @@
+"""The real thing behind the emulated API: artifacts read by `formats/`, run by `emulator/`.
+
+Imported only where an emulated run is wanted, as it brings the emulator with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..emulator.machine import Machine
+from ..errors import ArtifactError
+from ..formats import instructions, lx6, pdi, xclbin
+from ..formats.lx6 import Lx6Stream
+from ..formats.txn import Transaction
+from ..formats.txn_operations import DdrPatch
+from .silicon import (
+    Array,
+    DeviceMemory,
+    InstructionStream,
+    KernelImage,
+    KernelParameter,
+    MemoryBank,
+    RunSummary,
+    XclbinImage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedStream:
+    """A stream and the data buffers that it patches into descriptors."""
+
+    stream: Transaction | Lx6Stream
+    arguments: frozenset[int]
+
+
+class EmulatedSilicon:
+    """Reads real artifacts; arrays are `emulator.machine.Machine`s."""
+
+    def open(self, data: bytes) -> XclbinImage:
+        """Raises ArtifactError: not an xclbin, a section missing, a kernel without a PDI, not for npu1."""
+        parsed = xclbin.parse(data)
+        partition = parsed.partition()
+        return XclbinImage(
+            str(parsed.uuid),
+            parsed.platform,
+            tuple(_kernel(parsed, info) for info in parsed.kernels()),
+            tuple(
+                MemoryBank(bank.tag, bank.base_address, bank.size_kb, bank.used)
+                for bank in parsed.memory_banks()
+            ),
+            partition.column_width,
+        )
+
+    def decode(self, data: bytes) -> DecodedStream:
+        """Text or binary, TXN or lx6. Raises ArtifactError."""
+        stream = instructions.parse_instructions(data)
+        if isinstance(stream, Transaction):
+            stream.require_npu1()
+            used = {op.argument for op in stream.ops if isinstance(op, DdrPatch)}
+        else:
+            used = {op.argument for op in stream.ops if isinstance(op, lx6.WriteBd)}
+        return DecodedStream(stream, frozenset(used))
+
+    def binary(self, data: bytes) -> bytes:
+        """The words as the device takes them. Raises ArtifactError."""
+        return instructions.to_binary(data)
+
+    def configure(self, columns: int, memory: DeviceMemory, configuration: bytes) -> Array:
+        """A machine with the PDI's CDO loaded. Raises ArtifactError, EmulationError."""
+        machine = Machine(columns, memory)
+        machine.load(pdi.parse(configuration).cdo)
+        return _MachineArray(machine)
+
+
+@dataclass(slots=True)
+class _MachineArray:
+    machine: Machine
+
+    def run(
+        self, stream: InstructionStream, addresses: Sequence[int], *, deadline: float | None
+    ) -> RunSummary:
+        """Raises EmulationError."""
+        assert isinstance(stream, DecodedStream), "decoded by another silicon"
+        report = self.machine.run(stream.stream, addresses, deadline=deadline)
+        return RunSummary(report.cycles, report.warnings)
+
+
+def _kernel(parsed: xclbin.Xclbin, info: xclbin.KernelInfo) -> KernelImage:
+    parameters = tuple(
+        KernelParameter(argument.name, argument.size_bytes, argument.bank if argument.is_global else None)
+        for argument in info.arguments
+    )
+    image = KernelImage(info.name, info.instance, parameters, info.convention, parsed.pdi_for(info))
+    if len(parameters) < image.first_data_index:
+        raise ArtifactError(
+            f"kernel '{info.name}' declares {len(parameters)} arguments: too few for an NPU kernel "
+            f"called the {info.convention.value} way",
+            artifact="xclbin",
+        )
+    return image

@@ -1,0 +1,175 @@
+"""One emulated device and all that belongs to it: settings, address space, event stream, random draws.
+
+The pyxrt API has no place for a seed or a coherency model, so they stand here: `device()` joins the
+current emulation, which `emulation(...)` replaces for the length of a `with` block and `configure(...)`
+for good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from .events import (
+    Allocated,
+    DeviceRead,
+    DeviceWrite,
+    EventStream,
+    Freed,
+    HostWrite,
+    Via,
+    call_site,
+)
+from .memory import CachedMemory, CacheModel, Coherency
+from .silicon import Silicon
+from .space import AddressSpace, Allocation, joined
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """The device that is emulated.
+
+    `columns` that a partition may have; `contexts` that may be open at once, system-wide on npu1 (facts:
+    xdna-driver npu1 regs, mlir-aie's cache notes). `step_seconds` is None: no limit but the caller's.
+    """
+
+    name: str = "RyzenAI-npu1"
+    bdf: str = "0000:c6:00.1"
+    columns: int = 5
+    contexts: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`seed` decides every eviction and prefetch; `silicon` is None for the real formats and emulator."""
+
+    seed: int = 0
+    cache: CacheModel = field(default_factory=CacheModel)
+    profile: DeviceProfile = field(default_factory=DeviceProfile)
+    silicon: Silicon | None = None
+
+
+class Context(Protocol):
+    """An open hardware context, as far as the limit on their number goes."""
+
+    slot: int
+
+
+@dataclass(slots=True)
+class Emulation:
+    """The state behind `device()`. Same settings and same calls give the same bytes."""
+
+    settings: Settings
+    space: AddressSpace = field(default_factory=AddressSpace)
+    events: EventStream = field(default_factory=EventStream)
+    contexts: weakref.WeakSet[Context] = field(default_factory=weakref.WeakSet["Context"])
+    random: np.random.Generator = field(init=False)
+    _runs: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.settings.seed)
+
+    @property
+    def silicon(self) -> Silicon:
+        if self.settings.silicon is not None:
+            return self.settings.silicon
+        from .emulated_silicon import EmulatedSilicon  # noqa: PLC0415 (the emulator is slow to import)
+
+        return EmulatedSilicon()
+
+    @property
+    def coherent(self) -> bool:
+        return self.settings.cache.coherency is Coherency.COHERENT
+
+    def next_run(self) -> int:
+        """A number for a started run, counted from 1."""
+        self._runs += 1
+        return self._runs
+
+    # ----------------------------------------------------------------- memory
+
+    def allocate(self, size_bytes: int, label: str | None = None) -> Allocation:
+        """A new buffer, flushed and zero (facts/xrt.md 0.4)."""
+        memory = CachedMemory(size_bytes, self.settings.cache.coherency)
+        allocation = self.space.allocate(memory, label or "")
+        if not label:
+            allocation.label = f"buffer {allocation.id}"
+        if self.events.active:
+            self.events.emit(Allocated(allocation.id, size_bytes, allocation.label, call_site()))
+        return allocation
+
+    def free(self, allocation_id: int) -> None:
+        """The last handle is gone."""
+        self.space.free(allocation_id)
+        if self.events.active:
+            self.events.emit(Freed(allocation_id))
+
+    def observe(self, allocation: Allocation) -> None:
+        """Accounts for what was stored through views of `allocation` since the last call."""
+        if allocation.memory.watched:
+            found = allocation.memory.observe()
+            if found is not None and self.events.active:
+                self.events.emit(HostWrite(allocation.id, *found, Via.MAP, call_site()))
+
+    def observe_all(self) -> None:
+        """The same for every allocation: the device is about to act, or has acted."""
+        for allocation in self.space:
+            self.observe(allocation)
+
+    # ----------------------------------------------------------------- the moments of a run
+
+    def before_run(self) -> None:
+        """Dirty lines leave the cache by chance; others may be fetched."""
+        self.observe_all()
+        if self.coherent:
+            return
+        cache = self.settings.cache
+        for allocation in self.space:
+            memory = allocation.memory
+            memory.evict(cache.evict, self.random)
+            if cache.prefetch:
+                memory.prefetch(cache.prefetch, self.random)
+
+    def after_run(self, run: int) -> None:
+        """What the device wrote shows in lines that are not cached. Emits what it touched."""
+        for allocation in self.space:
+            if allocation.writes:
+                allocation.memory.refresh()
+            if self.events.active:
+                for offset, length in joined(allocation.reads):
+                    self.events.emit(DeviceRead(run, allocation.id, offset, length))
+                for offset, length in joined(allocation.writes):
+                    self.events.emit(DeviceWrite(run, allocation.id, offset, length))
+            allocation.reads.clear()
+            allocation.writes.clear()
+
+
+_current = Emulation(Settings())
+
+
+def current() -> Emulation:
+    """The emulation that `device()` joins."""
+    return _current
+
+
+def configure(settings: Settings) -> Emulation:
+    """Makes a new emulation the current one. What was made on an earlier one stays there."""
+    global _current  # noqa: PLW0603 (pyxrt's API is module-level state)
+    _current = Emulation(settings)
+    return _current
+
+
+@contextlib.contextmanager
+def emulation(settings: Settings | None = None) -> Generator[Emulation]:
+    """A new emulation as the current one, until the block ends."""
+    global _current  # noqa: PLW0603
+    before = _current
+    try:
+        yield configure(settings if settings is not None else Settings())
+    finally:
+        _current = before

@@ -1,0 +1,212 @@
+"""Host memory as the NPU's driver sees it: DDR behind a write-back CPU cache of 64-byte lines.
+
+`CachedMemory` is one allocation: what the host sees, what DDR (and so the device) holds, and for each
+line whether the cache has it. Only a sync, or an eviction that the seed chooses, moves a dirty line to
+DDR. Facts: xdna-driver `src/shim/buffer.cpp` (`buffer::sync` is CLFLUSH over the lines touched, whatever
+the direction) and `drivers/accel/amdxdna` ("NPU is not cache coherent device").
+
+Invariant: the host bytes of an absent line equal its DDR bytes, so a fill changes only the line's state.
+"""
+
+from __future__ import annotations
+
+import enum
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .events import Direction
+
+Bytes = npt.NDArray[np.uint8]
+
+LINE_BYTES = 64
+"""sysconf(_SC_LEVEL1_DCACHE_LINESIZE) on every x86-64 that carries an XDNA NPU."""
+
+SEED_EVICTION = 0.997
+"""Chance that a dirty line has left the cache before a run starts. With it, 256 unsynced lines lose at
+least one line in 1 - 0.997**256 = 54 % of the runs: the seed report counted 536 of 1000."""
+
+ABSENT, CLEAN, DIRTY = 0, 1, 2
+"""State of a line in the cache."""
+
+
+class Coherency(enum.Enum):
+    """What a sync does to the lines it touches."""
+
+    X86_CLFLUSH = "x86-clflush"  # npu1, npu4-6: both directions write back and invalidate
+    INVALIDATE_ON_FROM = "inv-on-from"  # dma_sync builds: TO cleans, FROM throws dirty lines away
+    COHERENT = "coherent"  # UMQ devices (npu3, AIE4): the device snoops, a sync is a no-op
+
+
+@dataclass(frozen=True, slots=True)
+class CacheModel:
+    """The coherency policy and its chances.
+
+    `evict`: chance per dirty line to be written back before a run starts. `prefetch`: chance per absent
+    line to be in the cache, clean, when a run starts (and so to be stale after it).
+    """
+
+    coherency: Coherency = Coherency.X86_CLFLUSH
+    evict: float = SEED_EVICTION
+    prefetch: float = 0.0
+
+
+def line_range(offset: int, length: int) -> tuple[int, int]:
+    """First line and one past the last line that `[offset, offset + length)` touches.
+
+    A length of 0 touches one line: the driver's flush is a do-while loop.
+    """
+    return offset // LINE_BYTES, (offset + max(length, 1) - 1) // LINE_BYTES + 1
+
+
+class CachedMemory:
+    """One allocation of `size_bytes`, its lines all absent and zero: the driver flushes new buffers.
+
+    `host` and `ddr` are uint8 arrays of whole lines, one array where the device is coherent.
+    """
+
+    def __init__(self, size_bytes: int, coherency: Coherency) -> None:
+        lines = line_range(0, size_bytes)[1]
+        self.size_bytes = size_bytes
+        self.coherency = coherency
+        self.host: Bytes = np.zeros(lines * LINE_BYTES, np.uint8)
+        self.ddr: Bytes = self.host if coherency is Coherency.COHERENT else np.zeros_like(self.host)
+        self._state: Bytes = np.zeros(lines, np.uint8)
+        self._expected: Bytes | None = None
+        self._views: list[weakref.ref[Bytes]] = []
+
+    # ----------------------------------------------------------------- what the host does
+
+    def write(self, offset: int, data: Bytes) -> None:
+        """The host stores `data`: the lines are fetched whole, then changed, then dirty."""
+        self.host[offset : offset + data.size] = data
+        self.mark_dirty(offset, data.size)
+
+    def mark_dirty(self, offset: int, length: int) -> None:
+        """The host stored something in this range, perhaps the value that stood there."""
+        if length and self.coherency is not Coherency.COHERENT:
+            first, end = line_range(offset, length)
+            self._state[first:end] = DIRTY
+            self._agree(first, end)
+
+    def read(self, offset: int, length: int) -> Bytes:
+        """A copy of what the host sees; absent lines are filled and stay, clean."""
+        self.mark_read(offset, length)
+        return self.host[offset : offset + length].copy()
+
+    def mark_read(self, offset: int, length: int) -> None:
+        """The host loaded this range."""
+        if length and self.coherency is not Coherency.COHERENT:
+            first, end = line_range(offset, length)
+            states = self._state[first:end]
+            states[states == ABSENT] = CLEAN
+
+    def view(self, offset: int, length: int) -> Bytes:
+        """The host's bytes themselves. What is stored through the view is found by `observe`."""
+        window = self.host[offset : offset + length]
+        if self.coherency is not Coherency.COHERENT:
+            if self._expected is None:
+                self._expected = self.host.copy()
+            self._views.append(weakref.ref(window))
+        return window
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody may have stored through a view since the last `observe`."""
+        return self._expected is not None
+
+    @property
+    def has_views(self) -> bool:
+        """Whether a view, or an array made from one, is still alive."""
+        self._views = [view for view in self._views if view() is not None]
+        return bool(self._views)
+
+    def observe(self) -> tuple[int, int] | None:
+        """Finds what was stored through views since the last call, and marks those lines dirty.
+
+        Returns (offset, length) of the changed bytes' hull, or None. All lines in the hull count as
+        stored to: a bulk store that leaves some bytes as they were is one store. A store of only what
+        stood there already cannot be seen this way.
+        """
+        if self._expected is None:
+            return None
+        found = None
+        if not np.array_equal(self.host, self._expected):
+            changed = np.flatnonzero(self.host != self._expected)
+            found = int(changed[0]), int(changed[-1] - changed[0]) + 1
+            self.mark_dirty(*found)
+        if not self.has_views:
+            self._expected = None
+        return found
+
+    # ----------------------------------------------------------------- what moves lines
+
+    def sync(self, direction: Direction, offset: int, length: int) -> None:
+        """A sync of the range, rounded outwards to whole lines."""
+        if self.coherency is Coherency.COHERENT:
+            return
+        first, end = line_range(offset, length)
+        states = self._state[first:end]
+        host, ddr = self._lines(self.host, first, end), self._lines(self.ddr, first, end)
+        dirty = states == DIRTY
+        if self.coherency is Coherency.X86_CLFLUSH:
+            ddr[dirty] = host[dirty]
+            states[:] = ABSENT
+            host[:] = ddr
+        elif direction is Direction.TO_DEVICE:
+            ddr[dirty] = host[dirty]
+            states[dirty] = CLEAN
+        else:
+            states[:] = ABSENT
+            host[:] = ddr
+        self._agree(first, end)
+
+    def evict(self, chance: float, random: np.random.Generator) -> int:
+        """Writes back each dirty line with `chance`; such a line is then absent. Returns how many."""
+        dirty = np.flatnonzero(self._state == DIRTY)
+        if not dirty.size:
+            return 0
+        gone = dirty[random.random(dirty.size) < chance]
+        self._lines(self.ddr)[gone] = self._lines(self.host)[gone]
+        self._state[gone] = ABSENT
+        return int(gone.size)
+
+    def prefetch(self, chance: float, random: np.random.Generator) -> None:
+        """Fetches each absent line with `chance`."""
+        absent = np.flatnonzero(self._state == ABSENT)
+        self._state[absent[random.random(absent.size) < chance]] = CLEAN
+
+    @property
+    def dirty_lines(self) -> int:
+        """How many lines differ, or may differ, from DDR."""
+        return int(np.count_nonzero(self._state == DIRTY))
+
+    def line_state(self, line: int) -> int:
+        """ABSENT, CLEAN or DIRTY."""
+        return int(self._state[line])
+
+    def refresh(self) -> None:
+        """The device changed DDR: lines that are not in the cache show it, the others stay stale."""
+        if self.coherency is Coherency.COHERENT:
+            return
+        if self._state.any():
+            absent = self._state == ABSENT
+            self._lines(self.host)[absent] = self._lines(self.ddr)[absent]
+        else:
+            self.host[:] = self.ddr
+        self._agree(0, self._state.size)
+
+    # ----------------------------------------------------------------- inside
+
+    @staticmethod
+    def _lines(memory: Bytes, first: int = 0, end: int | None = None) -> Bytes:
+        """The bytes as rows of 64."""
+        return memory.reshape(-1, LINE_BYTES)[first:end]
+
+    def _agree(self, first: int, end: int) -> None:
+        """The host bytes of these lines are accounted for: no store through a view."""
+        if self._expected is not None:
+            window = slice(first * LINE_BYTES, end * LINE_BYTES)
+            self._expected[window] = self.host[window]

@@ -1,0 +1,349 @@
+"""Recognises in a dispatch what the built-in backend can lower: contractions and fills.
+
+The op list is followed backwards from the dispatch's store. Loads, slices, reshapes, transpositions,
+broadcasts and sign extensions become views of a buffer; the one op that computes is recognised by its
+maps and by every op of its body, never by its name. Anything else is an UnsupportedOp that names the op,
+its types and its place, and says what can be lowered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .. import dtypes
+from ..errors import UnsupportedOp
+from ..program import AffineResult, Dispatch, Structured, TensorOp, TensorType
+from . import scalar_body
+from .problem import Constant, Contraction, Fill, Nothing, Operand, Problem, View
+
+REMEDY = (
+    "the built-in backend lowers contractions (matmul, batch_matmul, matvec, or a linalg.generic that "
+    "multiplies and adds) of i8, i16 and i32 operands into i32, begun with a fill or an accumulator, and "
+    "fills of elements of 1, 2, 4 or 8 bytes; give other ops to another backend (--backend)"
+)
+
+RESULT_ELEMENT = "i32"
+OPERAND_ELEMENTS = ("i8", "i16", "i32")
+FILL_BYTES = (1, 2, 4, 8)
+
+
+def match(dispatch: Dispatch) -> Problem:
+    """The problem that `dispatch` poses. Raises UnsupportedOp."""
+    return _Matcher(dispatch).problem()
+
+
+class _Matcher:
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.producers = {result.id: op for op in dispatch.ops for result in op.results}
+        self.types = {result.id: result.type for op in dispatch.ops for result in op.results}
+        self.bindings = {binding.index: binding for binding in dispatch.bindings}
+
+    def problem(self) -> Problem:
+        stores = [op for op in self.dispatch.ops if op.name.endswith("dispatch.tensor.store")]
+        if len(stores) != 1:
+            raise UnsupportedOp(
+                f"{self.dispatch.name} stores {len(stores)} results; the built-in backend lowers dispatches of one",
+                location=self.dispatch.location,
+                remedy=REMEDY,
+                op=stores[0].name if stores else "dispatch",
+            )
+        store = stores[0]
+        source = self.producer(store.operands[0], store)
+        target = self.subview(store, self.types[store.operands[0]])
+        while source.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+            target = self.reshaped(source, target, self.types[source.operands[0]].shape)
+            source = self.producer(source.operands[0], source)
+        if source.structured is None:
+            raise self.unsupported(source)
+        if 0 in target.shape:
+            return Nothing(source.name, source.location)
+        value = self.fill_value(source, source.structured)
+        if value is not None:
+            return self.fill(source, target, value)
+        return self.contraction(source, source.structured, target)
+
+    # ----------------------------------------------------------------- fills
+
+    def fill_value(self, op: TensorOp, structured: Structured) -> bytes | None:
+        """The bytes of the one element that `op` writes everywhere, or None when it is no fill."""
+        body = structured.body
+        if len(body.yields) != 1 or "reduction" in structured.iterators:
+            return None
+        expression = scalar_body.expression(body, body.yields[0])
+        if isinstance(expression, scalar_body.Literal):
+            return expression.data
+        if isinstance(expression, scalar_body.Argument) and expression.index < structured.input_count:
+            return self.constant(op.operands[expression.index])
+        return None
+
+    def constant(self, value: str) -> bytes | None:
+        """The bytes of the element that a constant scalar or splat `value` holds, or None."""
+        op = self.producers.get(value)
+        if op is None or op.name != "arith.constant":
+            return None
+        data = op.attributes.get("value")
+        single = op.attributes.get("splat") is True or self.types[value].count == 1
+        return data if isinstance(data, bytes) and single else None
+
+    def fill(self, op: TensorOp, target: View, value: bytes) -> Fill:
+        if not target.contiguous or len(value) not in FILL_BYTES or len(value) != target.element_bytes:
+            raise self.unsupported(op, "a fill of part of a buffer, or of elements of another size")
+        count = 1
+        for size in target.shape:
+            count *= size
+        offset_bytes = target.base * target.element_bytes
+        return Fill(op.name, op.location, target.binding, offset_bytes, count, value)
+
+    # ----------------------------------------------------------------- contractions
+
+    def contraction(self, op: TensorOp, structured: Structured, target: View) -> Problem:
+        product = scalar_body.product(structured.body)
+        if product is None or len(structured.maps) != structured.input_count + 1:
+            raise self.unsupported(op)
+        if target.element != RESULT_ELEMENT or structured.body.arguments[-1] != RESULT_ELEMENT:
+            raise self.unsupported(op, f"a sum in {target.element}")
+        if not set(structured.iterators) <= {"parallel", "reduction"}:
+            raise self.unsupported(op)
+        initial = self.initial(op)
+        if initial is None:
+            raise self.unsupported(op, "an accumulator that is neither a fill nor a tensor in memory")
+        result = self.operand(op, structured, structured.input_count, target)
+        reduction = tuple(kind == "reduction" for kind in structured.iterators)
+        if any(result.strides[d] and reduction[d] for d in range(len(reduction))):
+            raise self.unsupported(op, "a result that moves along a reduction loop")
+        if any(
+            not (result.strides[d] or reduction[d]) and size > 1 for d, size in enumerate(structured.loops)
+        ):
+            raise self.unsupported(op, "a parallel loop along which the result does not move")
+        incoming = (
+            initial
+            if isinstance(initial, Constant)
+            else self.operand(op, structured, structured.input_count, initial)
+        )
+        if 0 in (size for size, reduced in zip(structured.loops, reduction, strict=True) if reduced):
+            return self.empty_sum(op, target, incoming)
+        left, right = (self.factor(op, structured, factor) for factor in product)
+        return _Product(op, structured.loops, reduction, left, right, result, incoming).with_parts()
+
+    def factor(self, op: TensorOp, structured: Structured, factor: scalar_body.Factor) -> Operand:
+        view = self.view(op.operands[factor.index], op)
+        if view is None:
+            raise self.unsupported(op, "an operand that is computed in the same dispatch")
+        if view.element not in OPERAND_ELEMENTS:
+            raise self.unsupported(op, f"operands of {view.element}")
+        extended_before = self.types[op.operands[factor.index]].element != view.element
+        if factor.signed is not None and not extended_before:
+            view = replace(view, signed=factor.signed)
+        return self.operand(op, structured, factor.index, view)
+
+    def operand(self, op: TensorOp, structured: Structured, index: int, view: View) -> Operand:
+        """The view in terms of the loops of `op`. Only projections of the loops are known."""
+        map_ = structured.maps[index]
+        if len(map_) != len(view.shape):
+            raise self.unsupported(op)
+        return Operand(view, self.loop_strides(op, map_, view.strides, len(structured.loops)))
+
+    def loop_strides(
+        self, op: TensorOp, map_: tuple[AffineResult, ...], strides: tuple[int, ...], loops: int
+    ) -> tuple[int, ...]:
+        moved = [0] * loops
+        for result, stride in zip(map_, strides, strict=True):
+            if any(result.coefficients):
+                if result.dim is None:
+                    raise self.unsupported(op, "an index that is more than one loop")
+                moved[result.dim] += stride
+            elif result.constant:
+                raise self.unsupported(op, "an index that is a constant")
+        return tuple(moved)
+
+    def initial(self, op: TensorOp) -> Constant | View | None:
+        value = op.operands[-1]
+        producer = self.producers.get(value)
+        if producer is not None and producer.name == "tensor.empty":
+            return Constant(0)  # the sum of nothing: what an empty tensor holds is undefined
+        data = self.constant(value)
+        if data is None and producer is not None and producer.structured is not None:
+            data = self.fill_value(producer, producer.structured)
+        if data is not None:
+            return Constant(int.from_bytes(data, "little", signed=True))
+        view = self.view(value, op)
+        return view if view is not None and view.element == RESULT_ELEMENT else None
+
+    def empty_sum(self, op: TensorOp, target: View, initial: Constant | Operand) -> Problem:
+        """A reduction over no elements: the fill alone, or nothing where the accumulator is in place."""
+        if isinstance(initial, Constant):
+            return self.fill(op, target, initial.value.to_bytes(target.element_bytes, "little", signed=True))
+        if initial.view != target:
+            raise self.unsupported(op, "a sum over no elements that only copies its accumulator")
+        return Nothing(op.name, op.location)
+
+    # ----------------------------------------------------------------- views
+
+    def producer(self, value: str, user: TensorOp) -> TensorOp:
+        op = self.producers.get(value)
+        if op is None:
+            raise self.unsupported(user)
+        return op
+
+    def view(self, value: str, user: TensorOp) -> View | None:
+        """`value` as a view of a buffer, or None where it is computed."""
+        op = self.producer(value, user)
+        if op.name.endswith("dispatch.tensor.load"):
+            return self.subview(op, op.results[0].type)
+        if op.name == "tensor.extract_slice":
+            inner = self.view(op.operands[0], op)
+            return None if inner is None else self.sliced(op, inner, op.results[0].type.shape)
+        if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+            inner = self.view(op.operands[0], op)
+            return None if inner is None else self.reshaped(op, inner, op.results[0].type.shape)
+        if op.structured is not None and op.structured.input_count == 1:
+            return self.copied(op, op.structured)
+        return None
+
+    def copied(self, op: TensorOp, structured: Structured) -> View | None:
+        """The result of an op that only transposes, broadcasts or extends its input, as a view of that."""
+        factor = scalar_body.copied(structured.body)
+        if factor is None or "reduction" in structured.iterators:
+            return None
+        inner = self.view(op.operands[0], op)
+        if inner is None or (factor.signed is not None and inner.element != structured.body.arguments[0]):
+            return None
+        moved = self.loop_strides(op, structured.maps[0], inner.strides, len(structured.loops))
+        order = [result.dim for result in structured.maps[-1]]
+        if None in order or len(set(order)) != len(structured.loops):
+            return None
+        return replace(
+            inner,
+            shape=tuple(structured.loops[d] for d in order if d is not None),
+            strides=tuple(moved[d] for d in order if d is not None),
+            signed=inner.signed if factor.signed is None else factor.signed,
+        )
+
+    def subview(self, op: TensorOp, value: TensorType) -> View:
+        """The part of its binding that a dispatch.tensor.load or store touches."""
+        index = op.attributes.get("binding")
+        binding = self.bindings.get(index) if isinstance(index, int) else None
+        if binding is None or not dtypes.is_known(binding.type.element):
+            raise self.unsupported(op)
+        bits = dtypes.storage_bits(binding.type.element)
+        if bits % 8:
+            raise self.unsupported(op, f"elements of {binding.type.element}, packed into bytes")
+        whole = View(
+            binding=binding.index,
+            element=binding.type.element,
+            element_bytes=bits // 8,
+            buffer_bytes=binding.type.size_bytes,
+            base=0,
+            shape=binding.type.shape,
+            strides=_row_major(binding.type.shape),
+        )
+        return self.sliced(op, whole, value.shape)
+
+    def sliced(self, op: TensorOp, view: View, shape: tuple[int, ...]) -> View:
+        offsets = self.integers(op, "offsets", (0,) * len(view.shape))
+        sizes = self.integers(op, "sizes", view.shape)
+        steps = self.integers(op, "strides", (1,) * len(view.shape))
+        if not len(offsets) == len(sizes) == len(steps) == len(view.shape):
+            raise self.unsupported(op)
+        base = view.base + sum(o * s for o, s in zip(offsets, view.strides, strict=True))
+        strides = tuple(step * stride for step, stride in zip(steps, view.strides, strict=True))
+        result = replace(view, base=base, shape=sizes, strides=strides)
+        return result if shape == sizes else self.without_ones(op, result, shape)
+
+    def without_ones(self, op: TensorOp, view: View, shape: tuple[int, ...]) -> View:
+        """A rank-reduced slice: unit dimensions that the result's type does not have are dropped."""
+        kept: list[int] = []
+        for d, size in enumerate(view.shape):
+            if len(kept) < len(shape) and size == shape[len(kept)]:
+                kept.append(d)
+            elif size != 1:
+                raise self.unsupported(op)
+        if len(kept) != len(shape):
+            raise self.unsupported(op)
+        return replace(view, shape=shape, strides=tuple(view.strides[d] for d in kept))
+
+    def reshaped(self, op: TensorOp, view: View, shape: tuple[int, ...]) -> View:
+        if not view.contiguous:
+            raise self.unsupported(op, "a reshape of part of a tensor")
+        return replace(view, shape=shape, strides=_row_major(shape))
+
+    def integers(self, op: TensorOp, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        found = op.attributes.get(name)
+        if found is None:
+            return default
+        if not isinstance(found, tuple):
+            raise self.unsupported(op)
+        values = tuple(value for value in found if isinstance(value, int))
+        if len(values) != len(found):
+            raise self.unsupported(op)
+        return values
+
+    def unsupported(self, op: TensorOp, what: str = "") -> UnsupportedOp:
+        operands = ", ".join(f"tensor<{self.types[value]}>" for value in op.operands if value in self.types)
+        results = ", ".join(f"tensor<{result.type}>" for result in op.results)
+        types = f"({operands}) -> ({results})" if results else f"({operands})"
+        detail = f": {what}" if what else ""
+        return UnsupportedOp(
+            f"the built-in backend cannot lower {op.name} {types}{detail}",
+            location=op.location,
+            remedy=REMEDY,
+            op=op.name,
+        )
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        strides[d] = strides[d + 1] * shape[d + 1]
+    return tuple(strides)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A contraction whose loops have no parts yet."""
+
+    op: TensorOp
+    loops: tuple[int, ...]
+    reduction: tuple[bool, ...]
+    left: Operand
+    right: Operand
+    result: Operand
+    initial: Constant | Operand
+
+    def with_parts(self) -> Contraction:
+        """Gives the loops their parts: the longest loop that only the left operand has is the row, the
+        longest that only the right one has the column, the longest reduction the inner one. A part that
+        no loop can play is played by an added loop of one step."""
+        loops, left, right = self.loops, self.left.strides, self.right.strides
+        parallel = [d for d, reduced in enumerate(self.reduction) if not reduced]
+        row = self.longest([d for d in parallel if right[d] == 0])
+        column = self.longest([d for d in parallel if left[d] == 0 and d != row])
+        inner = self.longest([d for d, reduced in enumerate(self.reduction) if reduced])
+        parts: list[int] = []
+        reduction = list(self.reduction)
+        for part in (row, column, inner):
+            parts.append(len(reduction) if part is None else part)
+            if part is None:
+                reduction.append(len(parts) == 3)
+        added = len(reduction) - len(loops)
+
+        def widened(operand: Operand) -> Operand:
+            return replace(operand, strides=operand.strides + (0,) * added)
+
+        return Contraction(
+            op=self.op.name,
+            location=self.op.location,
+            loops=loops + (1,) * added,
+            reduction=tuple(reduction),
+            row=parts[0],
+            column=parts[1],
+            inner=parts[2],
+            left=widened(self.left),
+            right=widened(self.right),
+            result=widened(self.result),
+            initial=widened(self.initial) if isinstance(self.initial, Operand) else self.initial,
+        )
+
+    def longest(self, loops: list[int]) -> int | None:
+        return max(loops, key=lambda d: (self.loops[d], d), default=None)

@@ -1,0 +1,99 @@
+"""From a design and its instruction stream to the artifact: CDO, PDI, core ELF, xclbin, listings.
+
+Everything follows from the bytes: the uuids of an xclbin are made from its content, times are given.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ..errors import UnsupportedOp, UsageError
+from ..formats import pdi, xclbin
+from ..formats.elf import CoreElf, Segment, Symbol
+from ..formats.instructions import to_text
+from ..isa.assembler import CodeImage
+from ..program import Artifact, CallingConvention, Dispatch
+from .configuration import configure
+from .control import transaction
+from .lowering import Lowered
+from .options import CompileOptions
+
+BACKEND = "builtin"
+TARGET = "npu1"
+
+KERNEL_CHARACTERS = 42
+"""iree-amd-aie cuts names here, so that name, ordinal and `:IREE` stay within IP_LAYOUT's 64 bytes."""
+
+INSTANCE = "IREE"
+"""The kernel's instance in the xclbin, as iree-amd-aie names it."""
+
+BUFFERS_MAXIMUM = 6
+"""Data buffers of a kernel (iree-amd-aie's kernels.json: bo0 to bo5)."""
+
+CORE_FILE = "core_0_2.elf"
+
+
+def entry_name(dispatch: str, ordinal: int) -> str:
+    """The kernel's name and the stem of its files: letters, digits and underscores only."""
+    return f"{re.sub(r'[^A-Za-z0-9_]', '_', dispatch)[:KERNEL_CHARACTERS]}_{ordinal}"
+
+
+def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Artifact:
+    """Raises UsageError for a target that is not npu1, UnsupportedOp for too many buffers."""
+    if options.target != TARGET:
+        raise UsageError(f"the built-in backend compiles for {TARGET}, not {options.target!r}")
+    if len(dispatch.bindings) > BUFFERS_MAXIMUM:
+        raise UnsupportedOp(
+            f"dispatch {dispatch.name} has {len(dispatch.bindings)} buffers, a kernel has {BUFFERS_MAXIMUM}",
+            location=dispatch.location,
+            op="dispatch",
+        )
+    entry = entry_name(dispatch.name, options.ordinal)
+    positions = {binding.index: position for position, binding in enumerate(dispatch.bindings)}
+    tasks = [replace(task, argument=positions[task.argument]) for task in lowered.tasks]
+    stream = transaction(tasks, serial=lowered.serial)
+    configuration = configure(lowered.design)
+    cdo_files = {name: cdo.for_file() for name, cdo in configuration.files.items()}
+    image = pdi.from_files(tuple(cdo_files.values())).encode()
+    container = xclbin.build(
+        image,
+        kernel=entry,
+        buffers=len(dispatch.bindings),
+        instance=INSTANCE,
+        timestamp=options.source_date_epoch,
+    ).encode()
+    instructions = stream.encode()
+    files = {
+        f"{entry}.xclbin": container,
+        f"{entry}.npu_inst.txt": to_text(stream).encode(),
+        f"{entry}.npu_inst.bin": instructions,
+        "design.pdi": image,
+        **{name: cdo.encode() for name, cdo in cdo_files.items()},
+    }
+    if lowered.image is not None:
+        files[CORE_FILE] = _elf(lowered.image).encode()
+        files[f"{entry}.s"] = _listing(dispatch, lowered, lowered.image.listing).encode()
+    return Artifact(
+        dispatch=dispatch.name,
+        entry=entry,
+        kernel=entry,
+        xclbin=container,
+        instructions=instructions,
+        bindings=dispatch.bindings,
+        convention=CallingConvention.TXN,
+        backend=BACKEND,
+        files=files,
+        notes=lowered.notes,
+    )
+
+
+def _elf(image: CodeImage) -> CoreElf:
+    code = Segment(0, image.code, len(image.code), executable=True)
+    names = tuple(Symbol(name, address, section=".text") for name, address in image.labels.items())
+    return CoreElf((code,), names, comment=f"aiepipe {BACKEND}")
+
+
+def _listing(dispatch: Dispatch, lowered: Lowered, lines: tuple[str, ...]) -> str:
+    head = (f"core (0,2) of {dispatch.name}", *lowered.notes)
+    return "".join(f"// {line}\n" for line in head) + "".join(f"{line}\n" for line in lines)

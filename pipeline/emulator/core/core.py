@@ -7,9 +7,11 @@ from typing import Literal, TypeAlias
 
 from ...errors import EmulationError
 from ...isa.semantics.registers import register
+from .jit import JitEngine
 from .plain import Fault, PlainEngine
 from .port import CorePort, CoreStop
 from .program import PROGRAM_BYTES, CannotIssue, Program
+from .regions import default_store
 from .state import Memory, State, decode, encode
 
 EngineName: TypeAlias = Literal["jit", "plain"]
@@ -37,10 +39,12 @@ class Core:
             raise ValueError("a core has 16 KiB of program memory and four data memories")
         self.name = name
         self.core_id = core_id
-        self.engine: EngineName = engine
         self._state = State(memories)
         self._program = Program(program)
         self._plain = PlainEngine(self._state, self._program, port)
+        self._jit: JitEngine | None = None
+        if engine == "jit":
+            self._jit = JitEngine(self._state, self._program, self._plain, default_store())
         self._done = False
         self.reset()
 
@@ -63,6 +67,8 @@ class Core:
     def program_changed(self) -> None:
         """Program memory was written: forget what was decoded from it."""
         self._program.changed()
+        if self._jit is not None:
+            self._jit.program_changed()
 
     def run(self, budget: int) -> CoreStop:
         """Up to `budget` bundles. Raises EmulationError."""
@@ -76,6 +82,8 @@ class Core:
         return stop
 
     def _run(self, budget: int) -> CoreStop:
+        if self._jit is not None:
+            return self._jit.run(budget)
         end = self._plain.bundles + budget
         while self._plain.bundles < end:
             stop = self._plain.step()

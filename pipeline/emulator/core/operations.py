@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...isa.semantics.value import Choice, Type, Value, constant
+from ...isa.semantics.value import Choice, Type, Value
 from .state import PlainValue
 
 
@@ -91,7 +91,7 @@ def _binary(node: Value, args: list[PlainValue]) -> PlainValue:
     a, b = args
     if isinstance(a, int) and isinstance(b, int):
         return int(function(a, b, width)) & mask
-    return tuple(int(function(x, y, width)) & mask for x, y in zip(_lanes(a), _lanes(b), strict=True))
+    return tuple(int(function(x, y, width)) & mask for x, y in zip(as_lanes(a), as_lanes(b), strict=True))
 
 
 def _map(node: Value, args: list[PlainValue], function: Callable[[int], int]) -> PlainValue:
@@ -104,13 +104,13 @@ def _select(_node: Value, args: list[PlainValue]) -> PlainValue:
     condition, yes, no = args
     if isinstance(condition, int):
         return yes if condition else no
-    return tuple(y if c else n for c, y, n in zip(condition, _lanes(yes), _lanes(no), strict=True))
+    return tuple(y if c else n for c, y, n in zip(condition, as_lanes(yes), as_lanes(no), strict=True))
 
 
 def _bitcast(node: Value, args: list[PlainValue]) -> PlainValue:
     source, target = node.args[0].type, node.type
     whole = 0
-    for lane in reversed(_lanes(args[0])):
+    for lane in reversed(as_lanes(args[0])):
         whole = whole << source.width | lane
     if not target.is_vector:
         return whole
@@ -118,23 +118,23 @@ def _bitcast(node: Value, args: list[PlainValue]) -> PlainValue:
 
 
 def _shuffle(node: Value, args: list[PlainValue]) -> PlainValue:
-    lanes = [lane for arg in args for lane in _lanes(arg)]
+    lanes = [lane for arg in args for lane in as_lanes(arg)]
     return tuple(lanes[i] for i in node.numbers)
 
 
 def _extract(_node: Value, args: list[PlainValue]) -> PlainValue:
-    lanes, (index,) = _lanes(args[0]), _lanes(args[1])
+    lanes, (index,) = as_lanes(args[0]), as_lanes(args[1])
     return lanes[index % len(lanes)]
 
 
 def _insert(_node: Value, args: list[PlainValue]) -> PlainValue:
-    lanes, (index,), (lane,) = list(_lanes(args[0])), _lanes(args[1]), _lanes(args[2])
+    lanes, (index,), (lane,) = list(as_lanes(args[0])), as_lanes(args[1]), as_lanes(args[2])
     lanes[index % len(lanes)] = lane
     return tuple(lanes)
 
 
 def _choose(node: Value, args: list[PlainValue]) -> PlainValue:
-    (key,) = _lanes(args[0])
+    (key,) = as_lanes(args[0])
     choice = node.choice
     if choice is None:
         raise TypeError("a choose node without a choice")
@@ -142,7 +142,7 @@ def _choose(node: Value, args: list[PlainValue]) -> PlainValue:
     return evaluate(graph, dict(zip(leaves, args[1:], strict=True)))
 
 
-def _lanes(value: PlainValue) -> tuple[int, ...]:
+def as_lanes(value: PlainValue) -> tuple[int, ...]:
     return (value,) if isinstance(value, int) else value
 
 
@@ -159,14 +159,9 @@ _OPERATIONS: dict[str, Callable[[Value, list[PlainValue]], PlainValue]] = {
     "sext": lambda node, args: _map(node, args, lambda x: as_signed(x, node.args[0].type.width)),
     "clz": lambda node, args: _map(node, args, lambda x: node.type.width - x.bit_length()),
     "bitcast": _bitcast,
-    "splat": lambda node, args: _lanes(args[0]) * node.type.lanes,
+    "splat": lambda node, args: as_lanes(args[0]) * node.type.lanes,
     "shuffle": _shuffle,
     "extract": _extract,
     "insert": _insert,
     "choose": _choose,
 }
-
-
-def fold(node: Value) -> Value:
-    """A node whose arguments are all constants, as a constant."""
-    return constant(node.type, _lanes(compute(node, [plain_constant(a) for a in node.args])))

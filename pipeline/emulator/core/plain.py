@@ -7,9 +7,9 @@ what is due land; go to the next bundle, the start of a zero-overhead loop, or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from ...isa.semantics.meaning import BRANCH_DELAY, Branch, PortUse, Stage, Store, Write
+from ...isa.semantics.meaning import BRANCH_DELAY, Branch, Effect, PortUse, Stage, Store, Write
 from ...isa.semantics.registers import register
 from ...isa.semantics.value import RegisterRead, Type, Value
 from .flight import BranchKey, Item, StageKey, WriteKey, sooner, stage_of
@@ -47,7 +47,14 @@ class PlainEngine:
         self.pc = 0
         self.flight: list[Item] = []
         self.bundles = 0
+        self.observe: Callable[[str, int], None] | None = None
+        """Told the name and the key of each choice that is evaluated."""
         self._served: dict[PortUse, tuple[PlainValue, ...]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """A bundle has used one of its ports and waits for another."""
+        return bool(self._served)
 
     def reset(self) -> None:
         self.pc = 0
@@ -61,7 +68,7 @@ class PlainEngine:
             stop = self._use_ports(issue)
             if stop is not None:
                 return stop
-        effects: list[tuple[Stage, Write | Store | Branch, dict[Value, PlainValue]]] = []
+        effects: list[tuple[Stage, Effect, dict[Value, PlainValue]]] = []
         later: list[Item] = []
         for item in self.flight:
             if isinstance(item.key, StageKey) and item.key.due == 0:
@@ -114,6 +121,11 @@ class PlainEngine:
                 return decode(node.type, self.memory(where, cell_bytes(node.type), "load"))
             case "return_address":
                 return self.program.return_address(address)
+            case "choose":
+                key = environment[node.args[0]]
+                if self.observe is not None and node.choice is not None and isinstance(key, int):
+                    self.observe(node.choice.name, key)
+                return compute(node, [environment[a] for a in node.args])
             case _:
                 return compute(node, [environment[a] for a in node.args])
 
@@ -146,9 +158,7 @@ class PlainEngine:
 
     # Effects
 
-    def _apply(
-        self, stage: Stage, effect: Write | Store | Branch, environment: dict[Value, PlainValue]
-    ) -> None:
+    def _apply(self, stage: Stage, effect: Effect, environment: dict[Value, PlainValue]) -> None:
         match effect:
             case Store():
                 where = environment[effect.address]

@@ -30,7 +30,6 @@ POINTER_TABLE = 0
 FUEL = 8 * _POINTERS
 EXIT_PC = FUEL + 8
 EXIT_SHAPE = EXIT_PC + 4
-FAULT_ADDRESS = EXIT_SHAPE + 4
 REGISTERS = 192
 _REGISTER_BYTES = (file_size() + 63) // 64 * 64
 FLIGHT = REGISTERS + _REGISTER_BYTES
@@ -102,6 +101,18 @@ class State:
         reg = register(name)
         start = REGISTERS + reg.offset
         self.view[start : start + reg.size] = encode(reg.type, value)
+
+    @property
+    def address(self) -> int:
+        """Where the buffer is, for compiled code."""
+        return self.buffer.ctypes.data
+
+    def long(self, offset: int) -> int:
+        """A signed 64-bit header field."""
+        return int.from_bytes(self.view[offset : offset + 8], "little", signed=True)
+
+    def set_long(self, offset: int, value: int) -> None:
+        self.view[offset : offset + 8] = value.to_bytes(8, "little", signed=True)
 
     def word(self, offset: int) -> int:
         """A 32-bit header field."""

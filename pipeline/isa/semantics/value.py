@@ -79,6 +79,8 @@ class Choice:
 
     name: str
     build: Callable[[int, tuple[Value, ...]], Value]
+    accepts: Callable[[int], bool]
+    """Whether a key means something; `build` is called for others only when a program really has one."""
 
 
 class Value:

@@ -1,0 +1,127 @@
+"""The compiled engine: enters compiled regions, and does with the plain engine what they leave to it.
+
+Compiled code comes back when the budget ends, before a bundle that uses the tile, at a jump to code that
+has not been translated, and where it met something it is not prepared for. Registers live in the shared
+state; the plain engine holds pc and what is in flight while Python has control.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .block import WINDOW_BYTES, Place
+from .emission import STATUS_BUDGET, STATUS_DISPATCH, STATUS_FAULT, STATUS_LOOP, STATUS_STEP
+from .flight import restore, save
+from .plain import PlainEngine
+from .port import CoreStop
+from .program import CannotIssue, Program
+from .regions import CompiledRegion, RegionStore
+from .state import EXIT_PC, EXIT_SHAPE, FUEL, State
+
+_CATCH_UP = 2 * WINDOW_BYTES
+"""Bundles after which a way back into known blocks is no longer expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    region: CompiledRegion
+    number: int
+
+
+class JitEngine:
+    """Runs what `plain` would, with the same results. `plain` holds pc, what is in flight, and the count."""
+
+    def __init__(self, state: State, program: Program, plain: PlainEngine, store: RegionStore) -> None:
+        self._state = state
+        self._program = program
+        self._plain = plain
+        self._store = store
+        self._entries: dict[Place, _Entry] = {}
+        self._loop_ends: frozenset[int] = frozenset({0})
+        self._learned: dict[str, frozenset[int]] = {}
+        self._behind = 0
+        """How many more bundles the plain engine may do to come back to the beginning of a block."""
+        plain.observe = self._observe
+
+    def program_changed(self) -> None:
+        self._entries.clear()
+        self._loop_ends = frozenset({0})
+        self._learned = {}
+        self._behind = 0
+
+    def run(self, budget: int) -> CoreStop:
+        """Up to `budget` bundles. Raises Fault and CannotIssue."""
+        plain = self._plain
+        end = plain.bundles + budget
+        while plain.bundles < end:
+            entry = None if plain.waiting else self._entry()
+            if entry is None:
+                stop = plain.step()
+                if stop is not None:
+                    return stop
+                self._behind = max(0, self._behind - 1)
+                continue
+            status = self._enter(entry, end - plain.bundles)
+            if status == STATUS_BUDGET:
+                self._behind = _CATCH_UP
+                self._step(end)
+            elif status == STATUS_STEP and plain.bundles < end:
+                stop = plain.step()
+                if stop is not None:
+                    return stop
+            elif status == STATUS_FAULT:
+                self._repeat()
+            elif status not in (STATUS_DISPATCH, STATUS_LOOP, STATUS_STEP):
+                raise AssertionError(f"compiled code returned {status}")
+        return CoreStop("budget", plain.pc)
+
+    def _step(self, end: int) -> None:
+        """What is left of a budget that is shorter than the next block, which uses no ports."""
+        while self._plain.bundles < end:
+            self._plain.step()
+
+    def _entry(self) -> _Entry | None:
+        """The compiled block to go on with; None where the plain engine has to do the next bundle."""
+        place = Place(self._plain.pc, tuple(item.key for item in self._plain.flight))
+        loop_end = self._state.read_scalar("LE")
+        if loop_end not in self._loop_ends:
+            self._entries.clear()
+            self._loop_ends |= {loop_end}
+        entry = self._entries.get(place)
+        if entry is None and not self._behind:
+            if self._program.issue(place.pc).ports:
+                return None
+            region = self._store.region(self._program, place, self._loop_ends, self._learned)
+            for known, number in region.entries.items():
+                self._entries.setdefault(known, _Entry(region, number))
+            self._loop_ends |= region.loop_ends
+            entry = self._entries[place]
+        if entry is not None:
+            self._behind = 0
+        return entry
+
+    def _enter(self, entry: _Entry, fuel: int) -> int:
+        plain, state, region = self._plain, self._state, entry.region
+        save(plain.flight, state, self._program)
+        state.set_long(FUEL, fuel)
+        status = region.function(state.address, entry.number)
+        plain.bundles += fuel - state.long(FUEL)
+        plain.pc = state.word(EXIT_PC)
+        plain.flight = restore(region.shapes[state.word(EXIT_SHAPE)], state, self._program)
+        return status
+
+    def _repeat(self) -> None:
+        """Find the access that failed by doing the block again. Raises Fault."""
+        plain = self._plain
+        pc, bundles = plain.pc, plain.bundles
+        for _ in range(_CATCH_UP):
+            plain.step()
+        plain.pc, plain.bundles = pc, bundles
+        raise CannotIssue("out-of-range", f"a memory access in the block at {pc:#x} is not possible", pc)
+
+    def _observe(self, choice: str, key: int) -> None:
+        """The plain engine met a key of a choice: have it compiled next time."""
+        known = self._learned.get(choice, frozenset())
+        if key not in known:
+            self._learned[choice] = known | {key}
+            self._entries.clear()

@@ -101,7 +101,9 @@ class ArtifactError(AiepipeError):
         self.path = path
 
     def where(self) -> str | None:
-        name = self.path if self.path is not None else self.artifact
+        name = self.artifact
+        if self.path is not None:
+            name = self.path if self.path.endswith(self.artifact) else f"{self.path}: {self.artifact}"
         return name if self.offset is None else f"{name}, offset {self.offset:#x}"
 
 

@@ -1,0 +1,5 @@
+"""`python -m aiepipe` is the command `aiepipe`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,445 @@
+"""The commands: options in, a flow, a report out. No logic.
+
+Standard output is data, standard error is talk. `run_command` is the only place where an error becomes
+an exit code; docs/errors.md lists them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated, NoReturn, TypeVar
+
+import click
+import typer
+
+from . import __version__
+from .errors import AiepipeError, ConditionNotMet, UsageError
+from .report.failure import error_json, error_text
+from .report.json_report import json_text
+from .report.progress import progress_line
+from .report.terminal import print_report
+from .verdict import Agreement, BuildRunReport
+
+EXIT_WRONG = 1
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="aiepipe",
+    help="From an MLIR file to numbers on AMD's XDNA NPU, on an emulated device or the real one.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> NoReturn:
+    """Entry point of the `aiepipe` command."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code; every way out goes through here."""
+    as_json = "--json" in arguments
+    try:
+        code = typer.main.get_command(app).main(list(arguments), prog_name="aiepipe", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except AiepipeError as error:
+        return _failed(error, as_json=as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message() + "\n")
+        return UsageError.exit_code
+    except click.ClickException as error:
+        usage = UsageError(
+            error.format_message(),
+            remedy="see `aiepipe --help` and `aiepipe COMMAND --help`",
+        )
+        return _failed(usage, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("interrupted\n")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # the reader has seen enough (`aiepipe ... | head`); keep Python from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as fault:  # noqa: BLE001  (a fault of ours: never a bare traceback)
+        return _internal(fault, arguments)
+
+
+def _failed(error: AiepipeError, *, as_json: bool) -> int:
+    if as_json:
+        sys.stdout.write(error_json(error) + "\n")
+    sys.stderr.write(error_text(error) + "\n")
+    return error.exit_code
+
+
+def _internal(fault: Exception, arguments: Sequence[str]) -> int:
+    """A fault of ours: a short message, the traceback in a file, how to report it."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="aiepipe-fault-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as out:
+        out.write(f"aiepipe {__version__}, Python {sys.version}\naiepipe {' '.join(arguments)}\n\n")
+        out.write(traceback.format_exc())
+    sys.stderr.write(
+        f"aiepipe failed by a fault of its own: {type(fault).__name__}: {fault}\n"
+        f"  help: please report it with the file {out.name} and, if you can, the input\n"
+    )
+    return EXIT_INTERNAL
+
+
+Options = TypeVar("Options")
+
+
+def _show(
+    flow: Callable[[Options, Callable[[str], None]], BuildRunReport],
+    options: Options,
+    *,
+    as_json: bool,
+    verbose: bool,
+    condition: Callable[[Options, BuildRunReport], str | None] | None = None,
+) -> int:
+    """Runs a flow under a progress line, prints its report, and gives the exit code."""
+    with progress_line() as progress:
+        report = flow(options, progress)
+    if as_json:
+        sys.stdout.write(json_text(report))
+    else:
+        print_report(report, verbose=verbose)
+    failed = None if condition is None else condition(options, report)
+    if failed is not None:
+        sys.stderr.write(failed + "\n")
+        return ConditionNotMet.exit_code
+    return EXIT_WRONG if report.agreement is Agreement.FAIL else 0
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"aiepipe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """From an MLIR file to numbers on AMD's XDNA NPU, on an emulated device or the real one."""
+    del version
+
+
+# --------------------------------------------------------------------------- options that commands share
+
+File = Annotated[str, typer.Argument(help="An MLIR file; - reads standard input.", show_default=False)]
+Function = Annotated[
+    str | None,
+    typer.Option(
+        "--function",
+        "-f",
+        help="The public function; needed where there are several and none is called main.",
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        help="One argument, in order: 64x16xi32=1 (splat), 2x2xi32=1,2,3,4, 3 (scalar), "
+        "64x16xi32=@file, @file.npy. Without any, drawn from --seed.",
+        show_default=False,
+    ),
+]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expected-output",
+        "--expected_output",
+        help="One result, in order, in the syntax of --input. Without any, numpy evaluates the MLIR.",
+        show_default=False,
+    ),
+]
+OutputDirectory = Annotated[
+    str | None, typer.Option("-o", "--output", help="Keep every file in this folder.", show_default=False)
+]
+IreeFlags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--iree-flag", help="Passed to IREE's compiler, in order; may be given again.", show_default=False
+    ),
+]
+Backend = Annotated[str, typer.Option("--backend", help="The compiler of dispatches.")]
+Device = Annotated[str, typer.Option("--device", help="auto, hardware or emulated.")]
+Timeout = Annotated[float, typer.Option("--timeout", help="Seconds until a run is given up.", min=0.001)]
+Policy = Annotated[
+    str,
+    typer.Option(
+        "--sync-policy",
+        help="Which buffers are synced, which way, when; `aiepipe policies` lists the names.",
+    ),
+]
+Repeat = Annotated[int, typer.Option("--repeat", help="Run this many times.", min=1)]
+CoherencySeed = Annotated[
+    int, typer.Option("--coherency-seed", help="Seed of the emulated host cache's evictions.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", help="Seed of random inputs; drawn and printed when not given.", show_default=False
+    ),
+]
+Engine = Annotated[str, typer.Option("--engine", help="How emulated cores run: jit or plain.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="The equivalent iree-compile and XRT steps, and the whole run log."),
+]
+Oracle = Annotated[str, typer.Option("--oracle", help="numpy, or iree: IREE's llvm-cpu as a second opinion.")]
+Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
+
+
+@app.command("build-run")
+def build_run_command(
+    file: File,
+    function: Function = None,
+    inputs: Inputs = None,
+    expected: Expected = None,
+    output: OutputDirectory = None,
+    backend: Backend = "builtin",
+    device: Device = "auto",
+    timeout: Timeout = 60.0,
+    policy: Policy = "default",
+    repeat: Repeat = 1,
+    coherency_seed: CoherencySeed = 0,
+    seed: Seed = None,
+    engine: Engine = "jit",
+    oracle: Oracle = "numpy",
+    iree_flags: IreeFlags = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> int:
+    """Compile an MLIR file, run it, and compare with numpy.
+
+    \b
+    Examples:
+      aiepipe build-run mlir/matmul.mlir
+      aiepipe build-run mlir/matmul.mlir --input 64x16xi32=1 --input 16x64xi32=2 \\
+          --expected-output 64x64xi32=39
+      aiepipe build-run mlir/matmul.mlir --sync-policy no-output-presync --repeat 200 --coherency-seed 1
+      aiepipe emit matmul -m 8 -n 32 -k 16 | aiepipe build-run -
+
+    Exit code 0: the numbers are right; 1: wrong; 2: usage; 3: it does not compile; 4: artifact or device.
+    """
+    from .flows.build_run import BuildRunOptions, build_run  # noqa: PLC0415  (keeps --help fast)
+    from .flows.device import RunSettings  # noqa: PLC0415
+
+    options = BuildRunOptions(
+        file=file,
+        function=function,
+        inputs=tuple(inputs or ()),
+        expected=tuple(expected or ()),
+        output_directory=output,
+        backend=backend,
+        seed=seed,
+        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine),
+        oracle=oracle,
+        iree_flags=tuple(iree_flags or ()),
+    )
+    return _show(build_run, options, as_json=as_json, verbose=verbose)
+
+
+@app.command("build")
+def build_command(
+    file: File,
+    output: OutputDirectory = None,
+    function: Function = None,
+    inputs: Inputs = None,
+    backend: Backend = "builtin",
+    iree_flags: IreeFlags = None,
+    explain: Explain = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> int:
+    """Compile an MLIR file to xclbins and instruction streams.
+
+    \b
+    Examples:
+      aiepipe build mlir/matmul.mlir -o out        # out/*.xclbin, out/*.npu_inst.txt, out/program.json
+      aiepipe build mlir/matmul.mlir -o out --explain
+    """
+    from .flows.build import BuildOptions, build  # noqa: PLC0415
+
+    options = BuildOptions(
+        file=file,
+        output_directory=output or "aiepipe-out",
+        function=function,
+        inputs=tuple(inputs or ()),
+        backend=backend,
+        iree_flags=tuple(iree_flags or ()),
+    )
+    return _show(build, options, as_json=as_json, verbose=verbose or explain)
+
+
+@app.command("run")
+def run_command_line(
+    folder: Annotated[
+        str | None, typer.Argument(help="A folder that `aiepipe build -o` made.", show_default=False)
+    ] = None,
+    xclbin: Annotated[
+        str | None, typer.Option("--xclbin", help="Anybody's xclbin.", show_default=False)
+    ] = None,
+    insts: Annotated[
+        str | None,
+        typer.Option(
+            "--insts", help="Its instruction stream: TXN or lx6, text or binary.", show_default=False
+        ),
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            help="in|out|inout:SPEC, in the kernel's buffer order; out:64x64xi32=@c.npy writes the file.",
+            show_default=False,
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", help="The kernel, where the xclbin has several.", show_default=False),
+    ] = None,
+    function: Function = None,
+    inputs: Inputs = None,
+    expected: Expected = None,
+    device: Device = "auto",
+    timeout: Timeout = 60.0,
+    policy: Policy = "default",
+    repeat: Repeat = 1,
+    coherency_seed: CoherencySeed = 0,
+    seed: Seed = None,
+    engine: Engine = "jit",
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> int:
+    """Run a built folder, or any xclbin with its instruction stream.
+
+    \b
+    Examples:
+      aiepipe run out --input 64x16xi32=1 --input 16x64xi32=2 --expected-output 64x64xi32=39
+      aiepipe run --xclbin final.xclbin --insts insts.txt \\
+          --arg in:64x64xi32=@a.npy --arg in:64x64xi32=@b.npy --arg out:64x64xi32=@c.npy
+    """
+    from .flows.device import RunSettings  # noqa: PLC0415
+    from .flows.run import RunOptions, run  # noqa: PLC0415
+
+    options = RunOptions(
+        folder=folder,
+        xclbin=xclbin,
+        insts=insts,
+        arguments=tuple(arguments or ()),
+        kernel=kernel,
+        function=function,
+        inputs=tuple(inputs or ()),
+        expected=tuple(expected or ()),
+        seed=seed,
+        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine),
+    )
+    return _show(run, options, as_json=as_json, verbose=verbose)
+
+
+@app.command("inspect")
+def inspect_command(
+    file: File,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", help="Exit 5 where the HAL IR has one: fill, copy or update.", show_default=False
+        ),
+    ] = None,
+    iree_flags: IreeFlags = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> int:
+    """What IREE's HAL IR does to buffers: every fill, copy and update, and what became of each linalg.fill.
+
+    \b
+    Examples:
+      aiepipe inspect mlir/matmul.mlir
+      aiepipe inspect mlir/matmul.mlir --fail-on fill --json
+    """
+    from .flows.inspect import InspectOptions, failed_condition, inspect  # noqa: PLC0415
+
+    options = InspectOptions(file=file, fail_on=fail_on, iree_flags=tuple(iree_flags or ()))
+    return _show(inspect, options, as_json=as_json, verbose=verbose, condition=failed_condition)
+
+
+emit = typer.Typer(
+    help="Print the MLIR of a builder: matmul or fill.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(emit, name="emit")
+
+
+@emit.command("matmul")
+def emit_matmul_command(
+    m: Annotated[int, typer.Option("-m", help="Rows of the result.", min=0)],
+    n: Annotated[int, typer.Option("-n", help="Columns of the result.", min=0)],
+    k: Annotated[int, typer.Option("-k", help="Length of the sum.", min=0)],
+    element: Annotated[str, typer.Option("--type", help="Element type of the operands.")] = "i32",
+    accumulator: Annotated[
+        str | None,
+        typer.Option(
+            "--accumulator",
+            help="Element type of the result; as the operands', or i32 for i8 and i16, f32 for bf16.",
+            show_default=False,
+        ),
+    ] = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            "--fill",
+            help="What the result is filled with first; without it, it is the third argument.",
+            show_default=False,
+        ),
+    ] = None,
+    transpose_a: Annotated[bool, typer.Option("--transpose-a", help="A is k x m.")] = False,
+    transpose_b: Annotated[bool, typer.Option("--transpose-b", help="B is n x k.")] = False,
+) -> None:
+    """linalg.matmul on tensors.
+
+    \b
+    Examples:
+      aiepipe emit matmul -m 64 -n 64 -k 16 --type i32 --fill 7     # mlir/matmul.mlir
+      aiepipe emit matmul -m 32 -n 32 -k 64 --type i8 --fill 0 --transpose-b
+    """
+    from .flows.emit import MatmulOptions, emit_matmul  # noqa: PLC0415
+
+    typer.echo(
+        emit_matmul(MatmulOptions(m, n, k, element, accumulator, fill, transpose_a, transpose_b)), nl=False
+    )
+
+
+@emit.command("fill")
+def emit_fill_command(
+    type_text: Annotated[str, typer.Argument(metavar="TYPE", help="Shape and element type: 4x5xi32.")],
+    value: Annotated[str, typer.Argument(help="The value.")],
+) -> None:
+    """linalg.fill of a tensor.
+
+    \b
+    Example:
+      aiepipe emit fill 3x7xbf16 1.5
+    """
+    from .flows.emit import emit_fill  # noqa: PLC0415
+
+    typer.echo(emit_fill(type_text, value), nl=False)
+
+
+@app.command("policies")
+def policies_command(as_json: Json = False) -> None:
+    """The named sync policies and what each leaves out."""
+    from .flows.policies import list_policies  # noqa: PLC0415
+
+    typer.echo(list_policies(as_json=as_json), nl=False)

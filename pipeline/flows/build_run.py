@@ -1,0 +1,166 @@
+"""`aiepipe build-run`: from an MLIR file to a verdict.
+
+IREE looks at the HAL in its own process while this one compiles dispatches, evaluates the reference and
+runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..backends import registry
+from ..errors import UsageError
+from ..frontend.compiler import Compiler
+from ..hal.inspection import inspect
+from ..program import HostFunction
+from ..verdict import Accumulation, BuildRunReport, Inspection
+from ..verify.comparison import compare
+from ..verify.reference import reference
+from ..verify.tolerance import derived
+from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
+from .device import RunSettings, opened_device
+from .judgement import Expectation, Judge, given_expectations
+from .oracle import ORACLES, iree_results
+from .problem import Problem, pose
+from .program_directory import write_program
+from .repetition import repeat_line
+from .run import execute, run_built, seeds
+from .source import SourceText, read_source
+from .stages import Progress, StageClock, StageNotes, silent
+from .versions import tool_versions
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRunOptions:
+    """What the user asked of `aiepipe build-run`."""
+
+    file: str
+    function: str | None = None
+    inputs: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+    output_directory: str | None = None
+    backend: str = "builtin"
+    seed: int | None = None
+    oracle: str = "numpy"
+    iree_flags: tuple[str, ...] = ()
+    settings: RunSettings = field(default_factory=RunSettings)
+
+
+def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRunReport:
+    """Compiles, runs and compares.
+
+    Raises UsageError, CompileError, ArtifactError, DeviceError. Wrong numbers are no error: the report's
+    `agreement` says so.
+    """
+    settings = options.settings
+    policy = settings.check()
+    if options.oracle not in ORACLES:
+        raise UsageError(f"no oracle is called {options.oracle!r}", remedy=f"one of: {', '.join(ORACLES)}")
+    clock = StageClock(progress)
+    source = read_source(options.file)
+    with Compiler() as compiler, ThreadPoolExecutor(1) as beside:
+        compiler.start()
+        backend = registry.load(options.backend)
+        with clock.stage("front end", "compiling with IREE") as notes:
+            problem = pose(
+                compiler, source, function=options.function, inputs=options.inputs, seed=options.seed
+            )
+            name = problem.function.name
+            program = compiler.compile(
+                source.file,
+                source.text,
+                flags=options.iree_flags,
+                scalars={name: problem.scalars},
+                functions=[name],
+            )
+            function = host_function(program, name)
+            describe_front_end(notes, source, program, options.iree_flags)
+        look = beside.submit(_inspect, compiler, source, options.iree_flags)
+        with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
+            built = compile_dispatches(program, [function], backend, notes)
+            if options.output_directory is not None:
+                notes.files += write_program(Path(options.output_directory), built)
+        with clock.stage("reference", "evaluating the MLIR with numpy") as notes:
+            expected, accumulations = _expectations(options.expected, problem, function, notes)
+            notes_on_oracle = _second_opinion(options, source, problem, expected)
+        judge = Judge(expected)
+        with opened_device(settings) as device:
+            with clock.stage("run", f"running on {device.report.name}") as notes:
+                work = run_built(built, function, problem.arguments.arrays, device, policy, settings)
+                result = execute(work, settings, judge, progress, notes)
+        progress("inspecting the HAL IR")
+        inspection, seconds = look.result()
+    clock.add("inspect", seconds, StageNotes("beside the stages above"))
+    report = BuildRunReport(
+        command="build-run",
+        file=source.file,
+        function=name,
+        stages=clock.reports,
+        inspection=inspection,
+        dispatches=dispatch_reports(built),
+        device=device.report,
+        policy=policy.name,
+        inputs=problem.arguments.reports,
+        accumulations=accumulations,
+        warnings=notes_on_oracle,
+        repeat_with=repeat_line("build-run", options, problem.arguments.seed),
+        output_directory=options.output_directory,
+        seeds=seeds(settings, problem.arguments.seed),
+        versions=tool_versions(),
+    )
+    return judge.report(report, result)
+
+
+def _inspect(compiler: Compiler, source: SourceText, flags: Sequence[str]) -> tuple[Inspection, float]:
+    start = time.perf_counter()
+    inspection = inspect(compiler, source.file, source.text, flags=flags)
+    return inspection, time.perf_counter() - start
+
+
+def _expectations(
+    given: Sequence[str], problem: Problem, function: HostFunction, notes: StageNotes
+) -> tuple[tuple[Expectation, ...], tuple[Accumulation, ...]]:
+    """What the results should be: as given, else as numpy evaluates the source."""
+    if given:
+        notes.note = "given by --expected-output"
+        return given_expectations(function, given), ()
+    evaluated = reference(problem.function, problem.arguments.arrays)
+    notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))
+    types = [result.type for result in function.results]
+    expected = tuple(
+        Expectation(f"result {i}", type_, want, derived(type_, bound), "numpy", bound)
+        for i, (type_, want, bound) in enumerate(zip(types, evaluated.results, evaluated.bounds, strict=True))
+    )
+    return expected, evaluated.accumulations
+
+
+def _second_opinion(
+    options: BuildRunOptions, source: SourceText, problem: Problem, expected: Sequence[Expectation]
+) -> tuple[str, ...]:
+    """Where IREE's CPU backend differs from what is expected, one line per result."""
+    if options.oracle != "iree":
+        return ()
+    theirs = iree_results(source, problem.function, problem.arguments.arrays, options.iree_flags)
+    lines: list[str] = []
+    for expectation, got in zip(expected, theirs, strict=True):
+        found = compare(
+            expectation.name,
+            got,
+            expectation.want,
+            expectation.type,
+            tolerance=expectation.tolerance,
+            bound=expectation.bound,
+            against=expectation.against,
+        )
+        if found.mismatch is None:
+            lines.append(f"iree (llvm-cpu) agrees with {expectation.against} on {expectation.name}")
+        else:
+            lines.append(
+                f"iree (llvm-cpu) differs from {expectation.against} on {expectation.name}: "
+                f"{found.mismatch.count} of {found.mismatch.total} elements, first at {found.mismatch.first}"
+            )
+    return tuple(lines)

@@ -1,0 +1,108 @@
+"""Every repeat against what is expected of it, and what the whole of them says.
+
+The first wrong repeat is described in full; the others are counted, with the lines that were wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..program import HostFunction, TensorType
+from ..verdict import Agreement, BuildRunReport, Comparison, Tolerance
+from ..verify.comparison import compare
+from ..verify.statistics import RunTally
+from ..verify.tolerance import by_type
+from ..verify.values import load
+from ..xrt.results import POISON, Repeat, RunResult
+from .problem import check_count
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What one result should be, and how near is near enough. `against` says who says so; `bound` is per
+    element, where the reference gave one."""
+
+    name: str
+    type: TensorType
+    want: Array
+    tolerance: Tolerance
+    against: str
+    bound: npt.NDArray[np.float64] | None = None
+
+
+def given_expectations(function: HostFunction, texts: Sequence[str]) -> tuple[Expectation, ...]:
+    """What `--expected-output` says, one per result. Raises UsageError."""
+    types = [result.type for result in function.results]
+    check_count(function.name, "result", [str(t) for t in types], texts)
+    found: list[Expectation] = []
+    for index, (text, type_) in enumerate(zip(texts, types, strict=True)):
+        name = f"result {index}"
+        want = load(text, type_, f"the expected {name} of {function.name}")
+        found.append(Expectation(name, type_, want, by_type(type_.element), "--expected-output"))
+    return tuple(found)
+
+
+class Judge:
+    """Looks at each repeat as it ends; keeps the first wrong one, else the last."""
+
+    def __init__(self, expected: Sequence[Expectation]) -> None:
+        self._expected = tuple(expected)
+        self._tally = RunTally()
+        self._runs = 0
+        self._shown: Repeat | None = None
+        self._comparisons: tuple[Comparison, ...] = ()
+        self._wrong_is_shown = False
+
+    def look(self, repeat: Repeat) -> None:
+        """Takes one repeat into account."""
+        comparisons = tuple(
+            _compare(expectation, got)
+            for expectation, got in zip(self._expected, repeat.outputs, strict=bool(self._expected))
+        )
+        wrong = self._tally.add(comparisons)
+        self._runs += 1
+        if not self._wrong_is_shown:
+            self._shown, self._comparisons, self._wrong_is_shown = repeat, comparisons, wrong
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """None where nothing was expected."""
+        if not self._expected:
+            return None
+        return Agreement.FAIL if self._wrong_is_shown else Agreement.PASS
+
+    def report(self, report: BuildRunReport, result: RunResult) -> BuildRunReport:
+        """The report with all that the run gave: comparisons, what is wrong with them and why, the log."""
+        shown = self._shown
+        repeated = self._runs > 1 and bool(self._expected)
+        return dataclasses.replace(
+            report,
+            buffers=result.buffers,
+            events=result.events if shown is None else shown.events,
+            cycles=result.cycles,
+            comparisons=self._comparisons,
+            statistics=self._tally.statistics if repeated else None,
+            agreement=self.agreement,
+            warnings=(*report.warnings, *result.warnings),
+        )
+
+
+def _compare(expectation: Expectation, got: Array) -> Comparison:
+    return compare(
+        expectation.name,
+        got,
+        expectation.want,
+        expectation.type,
+        tolerance=expectation.tolerance,
+        bound=expectation.bound,
+        poison=POISON,
+        against=expectation.against,
+    )

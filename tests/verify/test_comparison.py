@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -181,19 +182,19 @@ def test_uncertain_whole_numbers() -> None:
 # ------------------------------------------------------------------ lines
 
 
-@pytest.mark.parametrize(
-    ("type_", "offset", "wrong", "told"),
-    [
-        ("64xi32", 0, range(16, 32), ([1], 1)),
-        ("64xi32", 0, range(15, 32), ([0, 1], 1)),
-        ("20xi32", 0, range(16, 20), ([1], 1)),  # a line of which the array has only a part
-        ("70xi8", 60, range(4), ([0], 1)),
-        ("70xi8", 60, range(4, 68), ([1], 1)),
-        ("256xi4", 0, [127, 128], ([0, 1], 0)),
-        ("16xi64", 60, [0], ([0, 1], 1)),  # straddles: alone in line 0, one of many in line 1
-        ("0xf32", 0, [], ([], 0)),
-    ],
-)
+LINES: list[tuple[str, int, Sequence[int], tuple[list[int], int]]] = [
+    ("64xi32", 0, range(16, 32), ([1], 1)),
+    ("64xi32", 0, range(15, 32), ([0, 1], 1)),
+    ("20xi32", 0, range(16, 20), ([1], 1)),  # a line of which the array has only a part
+    ("70xi8", 60, range(4), ([0], 1)),
+    ("70xi8", 60, range(4, 68), ([1], 1)),
+    ("256xi4", 0, [127, 128], ([0, 1], 0)),
+    ("16xi64", 60, [0], ([0, 1], 1)),  # straddles: alone in line 0, one of many in line 1
+    ("0xf32", 0, [], ([], 0)),
+]
+
+
+@pytest.mark.parametrize(("type_", "offset", "wrong", "told"), LINES)
 def test_lines(type_: str, offset: int, wrong: Any, told: tuple[list[int], int]) -> None:
     mask = np.zeros(parse_type(type_).shape, np.bool_)
     mask[list(wrong)] = True

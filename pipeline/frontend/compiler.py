@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ..errors import WorkerCrash
 from ..program import Program, SourceModule
+from .framing import FreshProcessNeeded
 from .process import WorkerFault, WorkerProcess
 
 DEFAULT_TIMEOUT_S = 120.0
@@ -101,19 +102,23 @@ class Compiler:
         for any other exception there.
         """
         with self._lock:
-            if self._worker is None:
-                self._worker = WorkerProcess()
             try:
-                return self._worker.request(
-                    handler,
-                    arguments,
-                    timeout_s=self.timeout_s,
-                    memory_limit_bytes=self.memory_limit_bytes,
-                )
+                try:
+                    return self._ask(handler, arguments)
+                except FreshProcessNeeded:
+                    self._drop()
+                    return self._ask(handler, arguments)
             except (WorkerCrash, KeyboardInterrupt):
                 # an interrupted request's answer would be taken for the next one's
                 self._drop()
                 raise
+
+    def _ask(self, handler: str, arguments: Mapping[str, object]) -> Any:
+        if self._worker is None:
+            self._worker = WorkerProcess()
+        return self._worker.request(
+            handler, arguments, timeout_s=self.timeout_s, memory_limit_bytes=self.memory_limit_bytes
+        )
 
     def output(self) -> str:
         """What the compiler wrote to its standard error during the last request (e.g. IR printing)."""

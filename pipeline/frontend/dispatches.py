@@ -17,12 +17,10 @@ from ..errors import CompileError
 from ..program import Access, Attribute, Binding, Dispatch, TensorOp, TensorType
 from . import mlir
 from .arithmetic import Number
+from .hazards import LOAD, STORE, split_reads
 from .location import place
 from .mlir import Context, Operation
 from .reading import OpReader
-
-LOAD = "iree_tensor_ext.dispatch.tensor.load"
-STORE = "iree_tensor_ext.dispatch.tensor.store"
 
 _TENSOR = re.compile(r"!iree_tensor_ext\.dispatch\.tensor<(readonly|writeonly|readwrite):(.*)>$")
 _ACCESS = {"readonly": Access.READ, "writeonly": Access.WRITE, "readwrite": Access.READ_WRITE}
@@ -32,12 +30,16 @@ _IGNORED = frozenset({"func.return", "iree_codegen.null_pointer"})
 
 @dataclass(frozen=True, slots=True)
 class Subspan:
-    """A binding as a body declares it: the host's binding index, a byte offset into its slice, the tensor."""
+    """A binding as a body declares it: the host's binding index, a byte offset into its slice, the tensor.
+
+    With `copied` the kernel gets a copy of that range, made before the dispatch.
+    """
 
     index: int
     offset_bytes: int
     type: TensorType
     access: Access
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class DispatchTable:
             if inner.name not in _IGNORED:
                 reader.read(inner)
         made = reader.result(body)
+        _refuse_f64(made.dispatch)
         variants = self._made.setdefault(entry[-1], [])
         for known in variants:
             if known.dispatch.ops == made.dispatch.ops and known.dispatch.bindings == made.dispatch.bindings:
@@ -129,6 +132,7 @@ class _DispatchReader(OpReader):
 
     def result(self, body: Operation) -> SpecialisedDispatch:
         """The dispatch read so far; bindings that nothing reads or writes are left out."""
+        self._split_hazards()
         used = [
             i for i in range(len(self._subspans)) if any(op.attributes.get("binding") == i for op in self.ops)
         ]
@@ -139,6 +143,17 @@ class _DispatchReader(OpReader):
         name = mlir.string(body, "sym_name")
         location = place(body, self.file)
         return SpecialisedDispatch(Dispatch(name, bindings, ops, mlir.assembly(body), location), subspans)
+
+    def _split_hazards(self) -> None:
+        for index, subspan in enumerate(self._subspans[:]):
+            if subspan.access is not Access.READ_WRITE:
+                continue
+            split = split_reads(self.ops, index, len(self._subspans))
+            if split is not None:
+                self.ops = list(split.ops)
+                self._subspans.append(replace(subspan, access=Access.READ, copied=True))
+                if not split.still_read:
+                    self._subspans[index] = replace(subspan, access=Access.WRITE)
 
     def _constant_load(self, op: Operation) -> None:
         ordinal = mlir.integer(op, "ordinal")
@@ -194,6 +209,25 @@ class _DispatchReader(OpReader):
             attributes[name] = entries
             position += count
         return attributes
+
+
+def _refuse_f64(dispatch: Dispatch) -> None:
+    """The NPU has no 64-bit floats; IREE's way out, demotion to f32, changes values silently."""
+    types = {value.id: value.type for op in dispatch.ops for value in op.results}
+    for op in dispatch.ops:
+        if op.name in (LOAD, STORE, "arith.constant", "tensor.empty"):
+            continue
+        for type_ in [
+            *(types[operand] for operand in op.operands if operand in types),
+            *(r.type for r in op.results),
+        ]:
+            if type_.element in ("f64", "complex<f64>"):
+                raise CompileError(
+                    f"{op.name} computes on {type_}: the NPU has no f64",
+                    location=op.location,
+                    op=op.name,
+                    remedy="use f32 (what only the host does, fills, copies and constants, may be f64)",
+                )
 
 
 def _with_binding(op: TensorOp, renumbered: dict[int, int]) -> TensorOp:

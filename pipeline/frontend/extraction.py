@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 
 from ..errors import CompileError
 from ..program import (
+    Access,
     Buffer,
     BufferKind,
     BufferSlice,
     Command,
     CopyCommand,
     Dispatch,
+    DispatchCommand,
     FillCommand,
     HostFunction,
     Program,
@@ -28,13 +30,14 @@ from ..program import (
 from . import mlir
 from .arithmetic import Number, bit_width
 from .dispatches import DispatchTable
+from .flags import with_defaults
 from .host import HostReader
 from .host_values import ArgumentView, HostBuffer, HostValue, Resource, ResultView
 from .location import place
 from .mlir import Operation
 from .passes import drop_empty_loops, keep_functions, specialise_scalars
-from .session import DEFAULT_FLAGS, Session, compiler_name, with_defaults
-from .source import Scalars, not_compilable, public_functions, read_source, refusal
+from .session import DEFAULT_FLAGS, Session, compiler_name
+from .source import Scalars, not_compilable, public_functions, read_source, refusal, show_type
 
 # Bindings stay whole tensors (folding would give them odd offsets), and constants are computed by the device
 # at start-up rather than by IREE's CPU backend at compile time: that is what the user wants to see run.
@@ -66,7 +69,10 @@ def compile_program(
     session = Session(file, text, used)
     source = read_source(session, scalars)
     chosen = prepare(session, source, scalars, functions)
-    session.run(PHASE)
+    try:
+        session.run(PHASE)
+    except CompileError as error:
+        raise in_the_users_words(error, source) from None
     return _Extraction(session, chosen, scalars).program(used)
 
 
@@ -107,6 +113,22 @@ def prepare(
 def refused_error(found: RefusedFunction) -> CompileError:
     """The error of a refused function, to be raised when it is needed after all."""
     return CompileError(found.message, location=found.location, remedy=found.remedy, op=found.op)
+
+
+def in_the_users_words(error: CompileError, source: SourceModule) -> CompileError:
+    """The error with the op that the user wrote at its location, where IREE names one of its own."""
+    for function in source.functions:
+        for op in function.ops:
+            if op.location == error.location and op.name != error.op and op.results:
+                message = f"{op.name} of type {show_type(op.results[0].type)}: {error.message}"
+                return CompileError(
+                    message,
+                    location=error.location,
+                    remedy=error.remedy or "IREE cannot compile this op with this type",
+                    op=op.name,
+                    diagnostics=error.diagnostics,
+                )
+    return error
 
 
 def _specialise(session: Session, source: SourceModule, scalars: Scalars, kept: Sequence[str]) -> None:
@@ -213,6 +235,7 @@ class _Extraction:
         for index in kept:
             self._reader.argument_buffer(index, function.arguments[index].type.size_bytes)
         results = self._reader.run(op, [ArgumentView(index) for index in kept])
+        results = self._kept_arguments(results, function, op)
         commands, buffers = self._take()
         read = _Read(function, results, commands, buffers, given)
         names = self._name_buffers(read)
@@ -225,6 +248,26 @@ class _Extraction:
             location=function.location,
             scalars=dict(given),
         )
+
+    def _kept_arguments(
+        self, results: Sequence[HostValue], function: SourceFunction, op: Operation
+    ) -> tuple[HostValue, ...]:
+        """Results that are arguments: where a command overwrites the argument, a copy made at the start.
+
+        IREE accumulates into an argument in place and returns the same buffer as the argument itself, which
+        then has the wrong content.
+        """
+        accesses = {d.name: tuple(binding.access for binding in d.bindings) for d in self._table.dispatches}
+        written = {part.buffer for command in self._reader.commands for part in _written(command, accesses)}
+        kept: list[HostValue] = []
+        for value in results:
+            kept.append(value)
+            if isinstance(value, ArgumentView):
+                type_ = function.arguments[value.index].type
+                buffer = self._reader.argument_buffer(value.index, type_.size_bytes)
+                if buffer.key in written:
+                    kept[-1] = ResultView(type_, self._reader.copy_first(buffer, op))
+        return tuple(kept)
 
     def _name_buffers(self, read: _Read) -> dict[str, str]:
         """Names of the function's buffers and the globals, by key; what is returned becomes RESULT."""
@@ -257,6 +300,14 @@ class _Extraction:
             location=place(op, self._session.file),
             op=op.name,
         )
+
+
+def _written(command: Command, accesses: Mapping[str, Sequence[Access]]) -> list[BufferSlice]:
+    """The ranges that a command writes."""
+    if isinstance(command, DispatchCommand):
+        pairs = zip(command.bindings, accesses[command.dispatch], strict=True)
+        return [part for part, access in pairs if access.writes]
+    return [command.target]
 
 
 def _slice(resource: Resource, names: Mapping[str, str]) -> BufferSlice:

@@ -7,6 +7,10 @@ import os
 LENGTH_BYTES = 8
 
 
+class FreshProcessNeeded(Exception):
+    """The worker cannot serve the request because of process-wide state; a new one can."""
+
+
 def write_frame(descriptor: int, data: bytes) -> None:
     """Writes one message. Raises BrokenPipeError when nobody reads."""
     view = memoryview(len(data).to_bytes(LENGTH_BYTES, "little") + data)

@@ -134,9 +134,7 @@ class HostReader:
                 self._values[result] = self._value(operand, op)
         elif not self._computed(op):
             if not name.startswith(_NO_VALUE):
-                raise self._refusal(
-                    f"the host program uses {name}, whose outcome depends on data or is not read here", op
-                )
+                raise self._refusal(_unread_message(name), op)
             for result in op.results:
                 self._values[result] = Opaque(str(result.type))
 
@@ -251,6 +249,13 @@ class HostReader:
             if known.argument == index:
                 return known
         return self._new(BufferKind.ARGUMENT, size_bytes, f"arg{index}", argument=index)
+
+    def copy_first(self, buffer: HostBuffer, op: Operation) -> Resource:
+        """A copy of an argument, made before all other commands."""
+        target = Resource(self._new(BufferKind.TRANSIENT, buffer.size_bytes), 0, buffer.size_bytes)
+        source = Resource(buffer, 0, buffer.size_bytes)
+        self.commands.insert(0, CopyCommand(source.slice, target.slice, place(op, self._file)))
+        return target
 
     def _new(
         self,
@@ -374,6 +379,22 @@ class HostReader:
                     f"{whole.length_bytes} bytes",
                     op,
                 )
-            bound.append(whole.part(subspan.offset_bytes, needed))
+            part = whole.part(subspan.offset_bytes, needed)
+            bound.append(self._copied(part, op) if subspan.copied else part)
         slices_bound = tuple(part.slice for part in bound)
         self.commands.append(DispatchCommand(made.dispatch.name, slices_bound, place(op, self._file)))
+
+    def _copied(self, source: Resource, op: Operation) -> Resource:
+        """A copy, for a dispatch that overwrites what it still reads."""
+        made = self._new(self._allocation, source.length_bytes)
+        target = Resource(made, 0, source.length_bytes)
+        self.commands.append(CopyCommand(source.slice, target.slice, place(op, self._file)))
+        return target
+
+
+def _unread_message(name: str) -> str:
+    if "parameter" in name:
+        return f"the program takes parameters from a file ({name}), which is not supported"
+    if name == "stream.resource.load":
+        return "the program reads data back to decide what to do next, which is not supported"
+    return f"the host program uses {name}, which is not read here"

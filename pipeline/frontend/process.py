@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import IO, Any, cast
 
 from ..errors import AiepipeError, WorkerCrash
-from .framing import LENGTH_BYTES, write_frame
+from .framing import LENGTH_BYTES, FreshProcessNeeded, write_frame
 
 # how often a busy worker is looked at, in seconds
 _WATCH_INTERVAL_S = 0.05
@@ -80,8 +80,8 @@ class WorkerProcess:
     ) -> Any:
         """Calls a handler and waits for its result.
 
-        Raises the handler's AiepipeError, WorkerFault, or WorkerCrash when the process died or had to be
-        killed; it is of no use after that.
+        Raises the handler's AiepipeError, WorkerFault, FreshProcessNeeded, or WorkerCrash when the process
+        died or had to be killed; it is of no use after that.
         """
         deadline = time.monotonic() + timeout_s
         self._log_start = self._log.seek(0, os.SEEK_END)
@@ -92,6 +92,8 @@ class WorkerProcess:
         answer = pickle.loads(self._receive(deadline, timeout_s, memory_limit_bytes))  # noqa: S301
         if answer[0] == "result":
             return answer[1]
+        if answer[0] == "restart":
+            raise FreshProcessNeeded
         if answer[0] == "error":
             _, kind, args, state = cast(
                 "tuple[str, type[AiepipeError], tuple[Any, ...], dict[str, Any]]", answer

@@ -11,9 +11,10 @@ import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from ..errors import CompileError, UsageError
+from ..errors import CompileError
 from ..program import SourceLocation
 from .diagnostics import Diagnostic, Severity, compile_error, from_callback
+from .flags import session_flags
 from .location import locations
 from .mlir import Context, Location, Operation, declare, ir
 from .nesting import check_nesting
@@ -23,8 +24,6 @@ DEFAULT_FLAGS = (
     "--iree-hal-target-backends=vmvx",
     "--iree-input-demote-f64-to-f32=false",
 )
-# a user who chooses a target in one of these ways has chosen it
-_TARGET_OPTIONS = frozenset({"--iree-hal-target-backends", "--iree-hal-target-device"})
 
 _api = cast("Any", importlib.import_module("iree.compiler.api"))
 _version = cast("Any", importlib.import_module("iree.compiler.version"))
@@ -48,22 +47,6 @@ def compiler_name() -> str:
     return f"iree-base-compiler {_version.VERSION} ({revision[:10]})"
 
 
-def option_name(flag: str) -> str:
-    """`--name` of `--name=value`, with two dashes however it was written."""
-    return "--" + flag.split("=", 1)[0].lstrip("-")
-
-
-def with_defaults(defaults: Iterable[str], flags: Sequence[str]) -> list[str]:
-    """Defaults that no flag overrides, then the flags in order.
-
-    An option given twice is an error for LLVM's command line, so ours gives way.
-    """
-    given = {option_name(flag) for flag in flags}
-    if given & _TARGET_OPTIONS:
-        given |= _TARGET_OPTIONS
-    return [flag for flag in defaults if option_name(flag) not in given] + list(flags)
-
-
 class Session:
     """One source text with one set of flags. `module` is the operation as the last phase left it."""
 
@@ -76,14 +59,9 @@ class Session:
         check_nesting(file, text)
         self.file = file
         self.text = text
+        known = session_flags(flags)
         self._session = _api.Session()
-        try:
-            self._session.set_flags(*flags)
-        except ValueError as error:
-            raise UsageError(
-                f"the compiler refuses the flags {' '.join(flags)}: {error}",
-                remedy="see iree-compile --help for its options",
-            ) from None
+        self._session.set_flags(*known)
         self.context = cast("Context", self._session.context)
         # a session allows unknown ops, on which IREE then dies by SIGSEGV
         cast("Any", self.context).allow_unregistered_dialects = False

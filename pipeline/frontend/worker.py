@@ -1,9 +1,10 @@
 """The process that holds IREE: `python -m aiepipe.frontend.worker REQUESTS REPLIES` (file descriptors).
 
 It reads length-prefixed pickles `(handler, arguments)` from one pipe and answers on the other with
-`("result", value)`, `("error", class, args, state)` for an `AiepipeError`, or `("fault", traceback)`. IREE is
-imported before the first request comes, so that a worker started early is ready when it is needed. It ends
-when its parent closes the pipe, also in the middle of a compilation.
+`("result", value)`, `("error", class, args, state)` for an `AiepipeError`, `("restart",)` when a fresh
+process must take the request, or `("fault", traceback)`. IREE is imported before the first request comes, so
+that a worker started early is ready when it is needed. It ends when its parent closes the pipe, also in the
+middle of a compilation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ..errors import AiepipeError
-from .framing import read_frame, write_frame
+from .framing import FreshProcessNeeded, read_frame, write_frame
 
 # what nearly every request needs
 _PRELOAD = "aiepipe.frontend.extraction"
@@ -37,19 +38,21 @@ def main(arguments: list[str]) -> int:
         if frame is None:
             return 0
         handler, keywords = cast("tuple[str, Mapping[str, object]]", pickle.loads(frame))  # noqa: S301
-        write_frame(replies, pickle.dumps(_answer(handler, keywords), protocol=5))
+        write_frame(replies, _answer(handler, keywords))
 
 
-def _answer(handler: str, keywords: Mapping[str, object]) -> tuple[object, ...]:
+def _answer(handler: str, keywords: Mapping[str, object]) -> bytes:
     try:
         module, function = handler.split(":")
         found = cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
-        return ("result", found(**keywords))
+        return pickle.dumps(("result", found(**keywords)), protocol=5)
+    except FreshProcessNeeded:
+        return pickle.dumps(("restart",), protocol=5)
     except AiepipeError as error:
-        return ("error", type(error), error.args, error.__dict__)
+        return pickle.dumps(("error", type(error), error.args, error.__dict__), protocol=5)
     except Exception:  # noqa: BLE001
         # a fault of ours is told to the parent, and the worker goes on
-        return ("fault", traceback.format_exc())
+        return pickle.dumps(("fault", traceback.format_exc()), protocol=5)
 
 
 def _end_with_parent(requests: int) -> None:

@@ -140,9 +140,10 @@ class Array:
                 if agent.idle():
                     del active[agent]
                     continue
+                before = agent.steps
                 if agent.advance():
                     progress = True
-                    self.steps += 1
+                    self.steps += 1 + agent.steps - before
             if progress:
                 moved = True
                 limits.check(self.steps)

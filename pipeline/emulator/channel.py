@@ -99,7 +99,7 @@ class Channel(Active):
         self.out_of_order = False
         self.bd: BufferDescriptor | None = None
         self.number = 0
-        # for estimates and reports
+        # for estimates, limits and reports
         self.time = 0
         self.words_moved = 0
         self.steps = 0
@@ -251,9 +251,10 @@ class Channel(Active):
     def _acquire(self) -> bool:
         bd = self._current()
         bank, lock = self._lock(bd.acquire_lock)
-        if not bank.acquire(lock, bd.acquire_value):
+        granted = bank.acquire(lock, bd.acquire_value)
+        if granted is None:
             return False
-        self.time = max(self.time, bank.times[lock]) + 1
+        self.time = max(self.time, granted) + 1
         self.state = self._after_acquire(bd)
         return True
 

@@ -206,9 +206,10 @@ class CoreUnit:
 
     def acquire(self, lock: int, value: int) -> bool:
         bank, number = self._lock(lock)
-        if not bank.acquire(number, value):
+        granted = bank.acquire(number, value)
+        if granted is None:
             return False
-        self._wait_until(bank.times[number])
+        self._wait_until(granted)
         self.moved = True
         return True
 

@@ -7,6 +7,7 @@ leave the range is clamped, and shown in LOCKS_OVERFLOW / LOCKS_UNDERFLOW (aie-r
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from ..npu.limits import LOCK_MAXIMUM
@@ -23,14 +24,14 @@ def signed_request(value: int) -> int:
 class LockBank:
     """All locks of one tile.
 
-    `times` says for each lock when (in the array's estimate of cycles) it was last added to; `users` who
-    ever released it, for the deadlock report.
+    Of each unit of a lock's value it is known when (in the array's estimate of cycles) it was added, so that
+    an acquire knows when it could have been granted. `releasers`: who ever added to it.
     """
 
     def __init__(self, tile: str, count: int, warn: Callable[[str], None]) -> None:
         self.tile = tile
         self.values = [0] * count
-        self.times = [0] * count
+        self._times: list[deque[int]] = [deque() for _ in range(count)]
         self.releasers: list[set[str]] = [set() for _ in range(count)]
         self.overflow = 0
         self.underflow = 0
@@ -38,19 +39,24 @@ class LockBank:
 
     def set(self, lock: int, value: int) -> None:
         """A write to the lock's register."""
-        self.values[lock] = value & LOCK_MAXIMUM
+        self._put(lock, value & LOCK_MAXIMUM, 0)
 
     def grants(self, lock: int, value: int) -> bool:
         """Whether an acquire with this request would succeed now."""
         value = signed_request(value)
         return self.values[lock] >= -value if value < 0 else self.values[lock] == value
 
-    def acquire(self, lock: int, value: int) -> bool:
-        """Tries; True when granted."""
+    def acquire(self, lock: int, value: int) -> int | None:
+        """Tries. When granted, the time from which on it could have been; else None."""
         if not self.grants(lock, value):
-            return False
-        self.values[lock] -= abs(signed_request(value))
-        return True
+            return None
+        count = abs(signed_request(value))
+        self.values[lock] -= count
+        times = self._times[lock]
+        time = 0
+        for _ in range(count):
+            time = max(time, times.popleft())
+        return time
 
     def release(self, lock: int, value: int, *, who: str, time: int = 0) -> None:
         """Adds the request's value."""
@@ -61,9 +67,15 @@ class LockBank:
         elif new < 0:
             self.underflow |= 1 << lock
             self._warn(f"{who} released lock {lock} of {self.tile} below 0")
-        self.values[lock] = min(max(new, 0), LOCK_MAXIMUM)
-        self.times[lock] = max(self.times[lock], time)
+        self._put(lock, min(max(new, 0), LOCK_MAXIMUM), time)
         self.releasers[lock].add(who)
+
+    def _put(self, lock: int, value: int, time: int) -> None:
+        times = self._times[lock]
+        while len(times) > value:
+            times.pop()
+        times.extend([time] * (value - len(times)))
+        self.values[lock] = value
 
 
 def wanted(value: int) -> str:

@@ -26,7 +26,7 @@ __all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "Machine", "RunReport", "Transf
 
 DEFAULT_STEP_LIMIT = 20_000_000_000
 
-SETTLE_STEPS = 1_000_000
+SETTLE_STEPS = 200_000
 """Steps that the array may take after the stream has ended: hardware does not stop then either."""
 
 

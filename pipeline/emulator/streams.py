@@ -77,7 +77,8 @@ class Fifo:
         words, last, time = self._chunks.popleft()
         if words.size > limit:
             self._chunks.appendleft((words[limit:], last, time))
-            words, last = words[:limit], False
+            # a word a cycle: the front of a chunk came earlier than its end
+            words, last, time = words[:limit], False, time - (words.size - limit)
         self.count -= words.size
         self.packets -= last
         return words, last, time

@@ -136,7 +136,9 @@ class StreamSwitch:
 
 
 class Active(abc.ABC):
-    """Something that may have words to move on."""
+    """Something that may have words to move on. `steps`: what it has done, where one `advance` does much."""
+
+    steps = 0
 
     @abc.abstractmethod
     def advance(self) -> bool:

@@ -7,6 +7,7 @@ traces, clocks) keep their value.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -224,7 +225,7 @@ class Tile:
     def descriptor(self, number: int) -> BufferDescriptor:
         offset = descriptor_offset(self.kind, number)
         words = (self.registers.get(offset + 4 * word, 0) for word in range(descriptor_words(self.kind)))
-        return decode(self.kind, tuple(words))
+        return _decoded(self.kind, tuple(words))
 
     def iterate(self, number: int, current: int) -> None:
         word, field = _ITERATION[self.kind]
@@ -345,7 +346,7 @@ class Tile:
         lock = request >> _REQUEST_LOCK_SHIFT
         value = request >> _REQUEST_VALUE_SHIFT & 0x7F
         if request & _REQUEST_ACQUIRE:
-            return int(self.locks.acquire(lock, value))
+            return int(self.locks.acquire(lock, value) is not None)
         self.locks.release(lock, value, who="the controller")
         return 1
 
@@ -405,6 +406,11 @@ class Tile:
         if self.core is None:
             raise EmulationError(f"{self.name} has no core", kind="out-of-range", tile=self.name)
         return self.core
+
+
+@functools.lru_cache(maxsize=4096)
+def _decoded(kind: TileKind, words: tuple[int, ...]) -> BufferDescriptor:
+    return decode(kind, words)
 
 
 def _iteration_field(kind: TileKind) -> tuple[int, Field]:

@@ -217,8 +217,9 @@ class LineFrequency:
 class RunStatistics:
     """What repeats say. `rate` is wrong_runs / runs; low and high bound it (Wilson, at `confidence`).
 
-    `first_wrong_run` counts from 1. `wrong_lines` is the number of distinct 64-byte lines that were wrong in any run, `lines` the most
-    frequent of them, first the most frequent; `lines_per_wrong_run` their mean number.
+    `first_wrong_run` counts from 1. `wrong_lines` is the number of distinct 64-byte lines that were wrong
+    in any run, `lines` the most frequent of them, first the most frequent; `lines_per_wrong_run` their
+    mean number.
     """
 
     runs: int

@@ -1,0 +1,73 @@
+"""Lines of styled text: indenting, aligning in columns, wrapping with a hanging indent.
+
+Reports are made of these. In a pipe each is one line, as long as it needs to be; on a terminal a long one
+continues below, indented under its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+Cell = str | Text
+_CONTINUED = 2
+_LEAST_WIDTH = 20
+
+
+def indented(lines: Iterable[Text], by: int = 2) -> Iterator[Text]:
+    """Each line moved to the right."""
+    for line in lines:
+        yield Text(" " * by) + line
+
+
+def titled(title: str, lines: Iterable[Text]) -> Iterator[Text]:
+    """A section: its title, then its lines indented."""
+    yield Text(title, style="bold cyan")
+    yield from indented(lines)
+
+
+def aligned(rows: Sequence[Sequence[Cell]], *, right: Sequence[int] = ()) -> Iterator[Text]:
+    """Rows in columns two spaces apart; the columns `right` are aligned to the right."""
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    columns = max((len(row) for row in cells), default=0)
+    widths = [max((row[i].cell_len for row in cells if i < len(row)), default=0) for i in range(columns)]
+    for row in cells:
+        line = Text()
+        for i, cell in enumerate(row):
+            space = " " * (widths[i] - cell.cell_len)
+            line += Text(space) + cell if i in right else cell + Text(space)
+            line += Text("  " if i + 1 < len(row) and widths[i] else "")
+        line.rstrip()
+        yield line
+
+
+def print_lines(lines: Iterable[Text], file: TextIO) -> None:
+    """Prints the lines. Colour only on a terminal, and not with NO_COLOR (https://no-color.org) set."""
+    console = _console_for(file)
+    for line in lines:
+        for part in _wrapped(line, console) if file.isatty() else (line,):
+            console.print(part, soft_wrap=True)
+
+
+def _console_for(file: TextIO) -> Console:
+    """A console that interprets no markup: file names may hold brackets."""
+    return Console(file=file, force_terminal=file.isatty(), markup=False, highlight=False, emoji=False)
+
+
+def _wrapped(line: Text, console: Console) -> Iterator[Text]:
+    width = max(console.width, _LEAST_WIDTH)
+    if line.cell_len <= width:
+        yield line
+        return
+    indent = min(len(line.plain) - len(line.plain.lstrip()) + _CONTINUED, width // 2)
+    first, *rest = line.wrap(console, width)
+    first.rstrip()
+    yield first
+    if rest:
+        remainder = Text(" ").join(rest)
+        for part in remainder.wrap(console, width - indent):
+            part.rstrip()
+            yield Text(" " * indent) + part

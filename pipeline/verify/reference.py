@@ -73,6 +73,10 @@ def _arguments(function: SourceFunction, inputs: Sequence[Array]) -> list[tuple[
         )
     found: list[tuple[str, Known]] = []
     for i, (value, array) in enumerate(zip(function.arguments, inputs, strict=True)):
+        if any(size < 0 for size in value.type.shape):
+            raise CompileError(
+                f"argument {i} of {function.name} has a dynamic shape", location=function.location
+            )
         dtype = dtypes.numpy_dtype(value.type.element)
         if array.shape != value.type.shape or array.dtype != dtype:
             shape = "x".join([*map(str, array.shape), array.dtype.name])

@@ -182,7 +182,7 @@ class _Evaluation:
         order = [self._kept.index(r.dim) for r in results if r.dim is not None and any(r.coefficients)]
         moved = full.transpose(order)
         if moved.size == math.prod(shape) and all(not r.constant for r in results):
-            return np.ascontiguousarray(moved.reshape(shape))
+            return np.ascontiguousarray(moved).reshape(shape)
         raise self._refuse("writes only a part of its output")
 
     # ---------------------------------------------------------------- reductions

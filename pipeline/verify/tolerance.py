@@ -89,6 +89,7 @@ def _ordinal(values: npt.NDArray[Any], bits: int) -> Float64:
     As float64: of 64-bit floats, distances beyond 2^53 are approximate.
     """
     raw = np.ascontiguousarray(values).view(np.dtype(f"u{bits // 8}")).astype(np.uint64)
+    raw = raw.reshape(values.shape)  # numpy makes a scalar contiguous by giving it an axis
     magnitude = (raw & np.uint64((1 << (bits - 1)) - 1)).astype(np.int64)
     negative = (raw >> np.uint64(bits - 1)).astype(np.bool_)
     return np.where(negative, -magnitude, magnitude).astype(np.float64)

@@ -211,3 +211,9 @@ def test_preview() -> None:
     assert preview(np.arange(6, dtype=np.int32), TensorType((6,), "i32")) == "0 1 2 3 ... 5"
     assert preview(f32(0.5, -0.0), TensorType((2,), "f32")) == "0.5 -0"
     assert preview(np.array([True, False]), TensorType((2,), "i1")) == "true false"
+
+
+def test_a_float_scalar_has_statistics() -> None:
+    told = one(np.array(1.0, np.float32), np.array(1.5, np.float32), bound=np.array(1.0))
+    assert told.agreement is Agreement.PASS
+    assert told.statistics["largest error"] == 0.5

@@ -19,7 +19,7 @@ import typer
 from . import __version__
 from .errors import AiepipeError, ConditionNotMet, UsageError
 from .report.failure import error_json, error_text
-from .report.json_report import json_text
+from .report.json_report import report_json
 from .report.progress import progress_line
 from .report.terminal import print_report
 from .verdict import Agreement, BuildRunReport
@@ -109,9 +109,9 @@ def _show(
     with progress_line() as progress:
         report = flow(options, progress)
     if as_json:
-        sys.stdout.write(json_text(report))
+        sys.stdout.write(report_json(report))
     else:
-        print_report(report, verbose=verbose)
+        print_report(report, sys.stdout, verbose=verbose)
     failed = None if condition is None else condition(options, report)
     if failed is not None:
         sys.stderr.write(failed + "\n")

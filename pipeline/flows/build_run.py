@@ -22,7 +22,7 @@ from ..verify.comparison import compare
 from ..verify.reference import reference
 from ..verify.tolerance import derived
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
-from .device import RunSettings, opened_device
+from .device import RunSettings, open_device
 from .judgement import Expectation, Judge, given_expectations
 from .oracle import ORACLES, iree_results
 from .problem import Problem, pose
@@ -88,10 +88,10 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
             expected, accumulations = _expectations(options.expected, problem, function, notes)
             notes_on_oracle = _second_opinion(options, source, problem, expected)
         judge = Judge(expected)
-        with opened_device(settings) as device:
-            with clock.stage("run", f"running on {device.report.name}") as notes:
-                work = run_built(built, function, problem.arguments.arrays, device, policy, settings)
-                result = execute(work, settings, judge, progress, notes)
+        device = open_device(settings)
+        with clock.stage("run", f"running on {device.report.name}") as notes:
+            work = run_built(built, function, problem.arguments.arrays, device, policy, settings)
+            result = execute(work, settings, judge, progress, notes)
         progress("inspecting the HAL IR")
         inspection, seconds = look.result()
     clock.add("inspect", seconds, StageNotes("beside the stages above"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..errors import UsageError
@@ -11,7 +9,7 @@ from ..verdict import DeviceReport
 from ..xrt.api import DeviceModule
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
-from ..xrt.emulation import Settings, emulation
+from ..xrt.emulation import Settings
 from ..xrt.policy import SyncPolicy, named
 
 DEVICES = ("auto", "hardware", "emulated")
@@ -45,17 +43,13 @@ class OpenedDevice:
     report: DeviceReport
 
 
-@contextmanager
-def opened_device(settings: RunSettings) -> Generator[OpenedDevice]:
-    """The device that the settings name, for the length of a `with` block.
+def open_device(settings: RunSettings) -> OpenedDevice:
+    """The device that the settings name; an emulated one starts anew with its seed.
 
-    Each block has an emulated device of its own, so that two commands in one process do not share draws.
     Raises DeviceError where hardware was asked for and something is missing.
     """
-    module, report = open_device_module(settings.device)
-    if report.kind != "emulated":
-        yield OpenedDevice(module, report)
-        return
-    silicon = EmulatedSilicon(engine=settings.engine)
-    with emulation(Settings(seed=settings.coherency_seed, silicon=silicon)):
-        yield OpenedDevice(module, report)
+    silicon = EmulatedSilicon(engine="plain" if settings.engine == "plain" else "jit")
+    module, report = open_device_module(
+        settings.device, settings=Settings(seed=settings.coherency_seed, silicon=silicon)
+    )
+    return OpenedDevice(module, report)

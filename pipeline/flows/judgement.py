@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..program import HostFunction, TensorType
 from ..verdict import Agreement, BuildRunReport, Comparison, Tolerance
 from ..verify.comparison import compare
-from ..verify.statistics import RunTally
+from ..verify.statistics import RepeatOutcome, outcome, summarise
 from ..verify.tolerance import by_type
 from ..verify.values import load
 from ..xrt.results import POISON, Repeat, RunResult
@@ -55,8 +55,7 @@ class Judge:
 
     def __init__(self, expected: Sequence[Expectation]) -> None:
         self._expected = tuple(expected)
-        self._tally = RunTally()
-        self._runs = 0
+        self._outcomes: list[RepeatOutcome] = []
         self._shown: Repeat | None = None
         self._comparisons: tuple[Comparison, ...] = ()
         self._wrong_is_shown = False
@@ -67,10 +66,10 @@ class Judge:
             _compare(expectation, got)
             for expectation, got in zip(self._expected, repeat.outputs, strict=bool(self._expected))
         )
-        wrong = self._tally.add(comparisons)
-        self._runs += 1
+        found = outcome(comparisons)
+        self._outcomes.append(found)
         if not self._wrong_is_shown:
-            self._shown, self._comparisons, self._wrong_is_shown = repeat, comparisons, wrong
+            self._shown, self._comparisons, self._wrong_is_shown = repeat, comparisons, found.wrong
 
     @property
     def agreement(self) -> Agreement | None:
@@ -82,14 +81,14 @@ class Judge:
     def report(self, report: BuildRunReport, result: RunResult) -> BuildRunReport:
         """The report with all that the run gave: comparisons, what is wrong with them and why, the log."""
         shown = self._shown
-        repeated = self._runs > 1 and bool(self._expected)
+        repeated = len(self._outcomes) > 1 and bool(self._expected)
         return dataclasses.replace(
             report,
             buffers=result.buffers,
             events=result.events if shown is None else shown.events,
             cycles=result.cycles,
             comparisons=self._comparisons,
-            statistics=self._tally.statistics if repeated else None,
+            statistics=summarise(self._outcomes) if repeated else None,
             agreement=self.agreement,
             warnings=(*report.warnings, *result.warnings),
         )

@@ -21,7 +21,7 @@ from ..xrt.policy import SyncPolicy
 from ..xrt.results import Repeat, RunResult
 from ..xrt.runner import BufferDirection, KernelBuffer, run_kernel, run_program
 from .build import dispatch_reports
-from .device import OpenedDevice, RunSettings, opened_device
+from .device import OpenedDevice, RunSettings, open_device
 from .judgement import Judge, given_expectations
 from .problem import DEFAULT_FUNCTION, make_arguments
 from .program_directory import BuiltProgram, read_program, write_file
@@ -123,10 +123,10 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
     function = _function(built, options.function)
     arguments = make_arguments(function.name, function.arguments, options.inputs, options.seed)
     judge = Judge(given_expectations(function, options.expected) if options.expected else ())
-    with opened_device(options.settings) as device:
-        with clock.stage("run", f"running on {device.report.name}") as notes:
-            work = run_built(built, function, arguments.arrays, device, policy, options.settings)
-            result = execute(work, options.settings, judge, progress, notes)
+    device = open_device(options.settings)
+    with clock.stage("run", f"running on {device.report.name}") as notes:
+        work = run_built(built, function, arguments.arrays, device, policy, options.settings)
+        result = execute(work, options.settings, judge, progress, notes)
     return judge.report(
         BuildRunReport(
             command="run",
@@ -171,28 +171,28 @@ def _run_artifacts(
     buffers = [_buffer(spec, index) for index, spec in enumerate(specs)]
     data = {name: read_input_file(name, LARGEST_ARTIFACT_BYTES) for name in (xclbin, insts)}
     judge = Judge(())
-    with opened_device(options.settings) as device:
-        with clock.stage("run", f"running on {device.report.name}") as notes, naming(xclbin, insts):
-            result = execute(
-                lambda listen: run_kernel(
-                    data[xclbin],
-                    data[insts],
-                    buffers,
-                    kernel=options.kernel,
-                    device=device.module,
-                    policy=policy,
-                    repeat=options.settings.repeat,
-                    seed=options.settings.coherency_seed,
-                    timeout_s=options.settings.timeout_s,
-                    keep=1,
-                    on_repeat=listen,
-                ),
-                options.settings,
-                judge,
-                progress,
-                notes,
-            )
-            notes.files += _write_outputs(specs, result.outputs)
+    device = open_device(options.settings)
+    with clock.stage("run", f"running on {device.report.name}") as notes, naming(xclbin, insts):
+        result = execute(
+            lambda listen: run_kernel(
+                data[xclbin],
+                data[insts],
+                buffers,
+                kernel=options.kernel,
+                device=device.module,
+                policy=policy,
+                repeat=options.settings.repeat,
+                seed=options.settings.coherency_seed,
+                timeout_s=options.settings.timeout_s,
+                keep=1,
+                on_repeat=listen,
+            ),
+            options.settings,
+            judge,
+            progress,
+            notes,
+        )
+        notes.files += _write_outputs(specs, result.outputs)
     return judge.report(
         BuildRunReport(
             command="run",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..emulator.machine import Machine
+from ..emulator.machine import EngineName, Machine
 from ..errors import ArtifactError
 from ..formats import instructions, lx6, pdi, xclbin
 from ..formats.lx6 import Lx6Stream
@@ -34,8 +34,11 @@ class DecodedStream:
     arguments: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
 class EmulatedSilicon:
-    """Reads real artifacts; arrays are `emulator.machine.Machine`s."""
+    """Reads real artifacts; arrays are `emulator.machine.Machine`s whose cores run on `engine`."""
+
+    engine: EngineName = "jit"
 
     def open(self, data: bytes) -> XclbinImage:
         """Raises ArtifactError: not an xclbin, a section missing, a kernel without a PDI, not for npu1."""
@@ -68,7 +71,7 @@ class EmulatedSilicon:
 
     def configure(self, columns: int, memory: DeviceMemory, configuration: bytes) -> Array:
         """A machine with the PDI's CDO loaded. Raises ArtifactError, EmulationError."""
-        machine = Machine(columns, memory)
+        machine = Machine(columns, memory, engine=self.engine)
         machine.load(pdi.parse(configuration).cdo)
         return _MachineArray(machine)
 

@@ -115,6 +115,11 @@ class Cdo:
         return Cdo(tuple(commands))
 
 
+def is_cdo(data: bytes) -> bool:
+    """Whether `data` begins like a CDO file."""
+    return data[4:8] == IDENTIFICATION.to_bytes(4, "little")
+
+
 def parse(data: bytes, *, base: int = 0) -> Cdo:
     """Reads a CDO file (exactly: nothing may follow). `base` is its place in a larger file, for errors.
 

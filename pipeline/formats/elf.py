@@ -13,6 +13,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..npu.limits import PROGRAM_MEMORY_BYTES
+from ..npu.topology import CORE_QUADRANT_BYTES, CORE_QUADRANTS
 from .reader import Reader
 
 ARTIFACT = "core ELF"
@@ -21,8 +23,7 @@ MACHINE_AIE = 264
 FLAGS_AIE2, FLAGS_AIE2P = 2, 3
 ARCHITECTURES = {1: "AIE1", FLAGS_AIE2: "AIE2", FLAGS_AIE2P: "AIE2P (Strix, Krackan)"}
 
-PROGRAM_MEMORY_BYTES = 0x4000
-DATA_VIEW = range(0x40000, 0x80000)
+DATA_VIEW = range(min(CORE_QUADRANTS), max(CORE_QUADRANTS) + CORE_QUADRANT_BYTES)
 """Addresses of the four data memories that a core sees."""
 
 _IDENT = b"\x7fELF\x01\x01\x01"  # 32 bits, little-endian, version 1

@@ -53,6 +53,14 @@ def to_binary(data: bytes) -> bytes:
     return pack_words(words)
 
 
+def first_words(data: bytes) -> bytes:
+    """The first two words of a stream, text or binary; fewer where there are none."""
+    if not is_text(data):
+        return data[:8]
+    words = (_WORD.match(text) for text in data[:64].split()[:2])
+    return pack_words(int(word.group(1), 16) for word in words if word)
+
+
 def to_text(stream: InstructionStream | bytes) -> str:
     """A stream as mlir-aie wrote it to insts.txt: one upper-case hex word per line."""
     data = stream if isinstance(stream, bytes) else stream.encode()

@@ -11,7 +11,7 @@ import struct
 import uuid
 from dataclasses import dataclass
 
-from .reader import Reader
+from .reader import HeapReader, Reader
 
 ARTIFACT = "AIE partition"
 
@@ -175,26 +175,18 @@ class _Heap:
         return self._reference(len(entries), b"".join(entries))
 
 
-class _Section(Reader):
-    """A reader that follows references, and refuses a section whose parts lie on one another: many
-    references to one large part would otherwise make far more than the file has."""
+class _Section(HeapReader):
+    """A reader that follows the section's references."""
 
     def __init__(self, data: bytes, base: int) -> None:
         super().__init__(data, ARTIFACT, base=base)
-        self._left = 2 * len(data) + 64
-
-    def _spend(self, size: int, offset: int, what: str) -> None:
-        self._left -= size
-        if self._left < 0:
-            self.fail(f"{what}: the parts of this section overlap", offset)
 
     def blob(self, reference_at: int, element_bytes: int, what: str) -> tuple[int, bytes]:
         """The offset and bytes that a (count, offset) reference names."""
         count, offset = self.words(reference_at, 2, what)
         if not count:
             return 0, b""
-        self._spend(count * element_bytes, reference_at, what)
-        return offset, self.take(offset, count * element_bytes, what)
+        return offset, self.take_part(offset, count * element_bytes, what)
 
     def numbers(self, reference_at: int, element_bytes: int, what: str) -> tuple[int, ...]:
         _, data = self.blob(reference_at, element_bytes, what)
@@ -212,5 +204,4 @@ class _Section(Reader):
         end = self.data.find(b"\0", offset)
         if offset >= len(self.data) or end < 0:
             self.fail(f"{what} at {offset:#x} has no end in the section", min(offset, len(self.data)))
-        self._spend(end - offset + 1, offset, what)
-        return self.data[offset:end].decode("latin-1")
+        return self.take_part(offset, end - offset + 1, what)[:-1].decode("latin-1")

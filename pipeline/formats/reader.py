@@ -59,6 +59,25 @@ class Reader:
         return Reader(self.take(offset, size, what), self.artifact, base=self.base + offset)
 
 
+class HeapReader(Reader):
+    """A reader for formats whose parts are found through references, wherever they lie.
+
+    Many references to one large part would make far more in memory than the file has; so the parts
+    together may be little more than the file.
+    """
+
+    def __init__(self, data: bytes, artifact: str, *, base: int = 0) -> None:
+        super().__init__(data, artifact, base=base)
+        self._left = 2 * len(data) + 64
+
+    def take_part(self, offset: int, size: int, what: str) -> bytes:
+        """`size` bytes at `offset`, counted."""
+        self._left -= size
+        if self._left < 0:
+            self.fail(f"{what}: the parts of this {self.artifact} overlap", min(offset, len(self.data)))
+        return self.take(offset, size, what)
+
+
 def unpack_words(data: bytes) -> tuple[int, ...]:
     """The 32-bit words of `data`, whose length is a multiple of 4."""
     return struct.unpack(f"<{len(data) // 4}I", data)

@@ -112,9 +112,9 @@ class Emulation:
     def observe(self, allocation: Allocation) -> None:
         """Accounts for what was stored through views of `allocation` since the last call."""
         if allocation.memory.watched:
-            found = allocation.memory.observe()
-            if found is not None and self.events.active:
-                self.events.emit(HostWrite(allocation.id, *found, Via.MAP, call_site()))
+            for offset, length in allocation.memory.observe():
+                if self.events.active:
+                    self.events.emit(HostWrite(allocation.id, offset, length, Via.MAP, call_site()))
 
     def observe_all(self) -> None:
         """The same for every allocation: the device is about to act, or has acted."""

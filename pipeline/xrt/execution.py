@@ -68,6 +68,7 @@ class Execution:
         self._used = used_ranges(program, function)
         self._operands: dict[int, tuple[Operand, ...]] = {}
         self._windows: dict[tuple[str, int, int], BufferObject] = {}
+        self._poisons: dict[int, Bytes] = {}
         self._index = 0
         self._restore: dict[str, Bytes] = {}
 
@@ -197,7 +198,7 @@ class Execution:
         poison = self._options.poison
         for operand, part in zip(operands, parts, strict=True):
             if poison is not None and operand.binding.access is Access.WRITE and part.length_bytes:
-                data = np.resize(np.frombuffer(poison, np.uint8), part.length_bytes)
+                data = self._poison_of(poison, part.length_bytes)
                 session.write(self._buffer(part.buffer), part.offset_bytes, data, "poison")
         chosen = _chosen(operands, policy.outputs_to)
         for index, (operand, part) in enumerate(zip(operands, parts, strict=True)):
@@ -218,6 +219,11 @@ class Execution:
             if operands[index].copied:
                 data = session.read(self._buffer(part.buffer), 0, part.length_bytes, "copy of an output")
                 self._host_write(operands[index].home, data, "copy of an output")
+
+    def _poison_of(self, pattern: bytes, length: int) -> Bytes:
+        if length not in self._poisons:
+            self._poisons[length] = np.resize(np.frombuffer(pattern, np.uint8), length)
+        return self._poisons[length]
 
     def _wants_sync_to(self, access: Access, chosen: bool) -> bool:
         policy = self._policy

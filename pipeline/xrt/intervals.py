@@ -31,6 +31,8 @@ class Intervals:
 
     def remove(self, low: int, high: int) -> None:
         """Takes [low, high) out of the set."""
+        if low >= high:
+            return
         left: list[tuple[int, int]] = []
         for a, b in self._ranges:
             left += [part for part in ((a, min(b, low)), (max(a, high), b)) if part[0] < part[1]]

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .events import Direction
+from .pages import PAGE_BYTES, FreshPages
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -71,7 +72,8 @@ class CachedMemory:
         lines = line_range(0, size_bytes)[1]
         self.size_bytes = size_bytes
         self.coherency = coherency
-        self.host: Bytes = np.zeros(lines * LINE_BYTES, np.uint8)
+        self._pages = FreshPages(lines * LINE_BYTES)
+        self.host: Bytes = self._pages.bytes
         self.ddr: Bytes = self.host if coherency is Coherency.COHERENT else np.zeros_like(self.host)
         self._state: Bytes = np.zeros(lines, np.uint8)
         self._expected: Bytes | None = None
@@ -82,6 +84,7 @@ class CachedMemory:
     def write(self, offset: int, data: Bytes) -> None:
         """The host stores `data`: the lines are fetched whole, then changed, then dirty."""
         self.host[offset : offset + data.size] = data
+        self._pages.note(offset, data.size)
         self.mark_dirty(offset, data.size)
 
     def mark_dirty(self, offset: int, length: int) -> None:
@@ -123,20 +126,24 @@ class CachedMemory:
         self._views = [view for view in self._views if view() is not None]
         return bool(self._views)
 
-    def observe(self) -> tuple[int, int] | None:
+    def observe(self) -> list[tuple[int, int]]:
         """Finds what was stored through views since the last call, and marks those lines dirty.
 
-        Returns (offset, length) of the changed bytes' hull, or None. All lines in the hull count as
-        stored to: a bulk store that leaves some bytes as they were is one store. A store of only what
-        stood there already cannot be seen this way.
+        Returns (offset, length) of ranges. What differs counts with all between the first and the last
+        difference: a bulk store that leaves some bytes as they were is one store. A store of zeros into a
+        page that was fresh counts for the whole page. Another store of just what stood there is not seen.
         """
         if self._expected is None:
-            return None
-        found = None
+            return []
+        found: list[tuple[int, int]] = []
         if not np.array_equal(self.host, self._expected):
             changed = np.flatnonzero(self.host != self._expected)
-            found = int(changed[0]), int(changed[-1] - changed[0]) + 1
-            self.mark_dirty(*found)
+            found.append((int(changed[0]), int(changed[-1] - changed[0]) + 1))
+        for page in self._pages.stored():
+            if not found or page + PAGE_BYTES <= found[0][0] or page >= sum(found[0]):
+                found.append((page, min(PAGE_BYTES, self.size_bytes - page)))
+        for offset, length in found:
+            self.mark_dirty(offset, length)
         if not self.has_views:
             self._expected = None
         return found
@@ -154,13 +161,13 @@ class CachedMemory:
         if self.coherency is Coherency.X86_CLFLUSH:
             ddr[dirty] = host[dirty]
             states[:] = ABSENT
-            host[:] = ddr
+            self._show(first, end)
         elif direction is Direction.TO_DEVICE:
             ddr[dirty] = host[dirty]
             states[dirty] = CLEAN
         else:
             states[:] = ABSENT
-            host[:] = ddr
+            self._show(first, end)
         self._agree(first, end)
 
     def evict(self, chance: float, random: np.random.Generator) -> int:
@@ -194,11 +201,19 @@ class CachedMemory:
         if self._state.any():
             absent = self._state == ABSENT
             self._lines(self.host)[absent] = self._lines(self.ddr)[absent]
+            self._pages.note(0, self.host.size)
         else:
-            self.host[:] = self.ddr
+            self._show(0, self._state.size)
         self._agree(0, self._state.size)
 
     # ----------------------------------------------------------------- inside
+
+    def _show(self, first: int, end: int) -> None:
+        """The host sees DDR in these lines."""
+        window = slice(first * LINE_BYTES, end * LINE_BYTES)
+        if not np.array_equal(self.host[window], self.ddr[window]):  # a fresh page stays fresh
+            self.host[window] = self.ddr[window]
+            self._pages.note(window.start, window.stop - window.start)
 
     @staticmethod
     def _lines(memory: Bytes, first: int = 0, end: int | None = None) -> Bytes:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 from aiepipe.xrt.events import Direction
 from aiepipe.xrt.memory import ABSENT, CLEAN, DIRTY, CachedMemory, Coherency, line_range
 
+needs_pagemap = pytest.mark.skipif(
+    not os.access("/proc/self/pagemap", os.R_OK), reason="/proc/self/pagemap cannot be read"
+)
 TO, FROM = Direction.TO_DEVICE, Direction.FROM_DEVICE
 
 
@@ -164,15 +169,15 @@ class TestViews:
         buffer = memory()
         view = buffer.view(0, 256)
         view[70] = 1
-        assert buffer.observe() == (70, 1)
+        assert buffer.observe() == [(70, 1)]
         assert [buffer.line_state(line) for line in range(4)] == [ABSENT, DIRTY, ABSENT, ABSENT]
-        assert buffer.observe() is None
+        assert not buffer.observe()
 
     def test_a_bulk_store_that_leaves_some_lines_as_they_were_dirties_all_between(self) -> None:
         buffer = memory()
         view = buffer.view(0, 256)
         view[:] = [1] + [0] * 254 + [1]
-        assert buffer.observe() == (0, 256)
+        assert buffer.observe() == [(0, 256)]
         assert buffer.dirty_lines == 4
 
     def test_what_the_device_wrote_is_no_store(self) -> None:
@@ -180,7 +185,7 @@ class TestViews:
         view = buffer.view(0, 256)
         buffer.ddr[:] = 9
         buffer.refresh()
-        assert buffer.observe() is None
+        assert not buffer.observe()
         assert view[0] == 9
 
     def test_watching_ends_with_the_last_view_but_not_before_its_stores_are_seen(self) -> None:
@@ -188,13 +193,41 @@ class TestViews:
         view = buffer.view(0, 256)
         view[0] = 1
         del view
-        assert buffer.observe() == (0, 1)
+        assert buffer.observe() == [(0, 1)]
         assert not buffer.watched
 
     def test_an_array_made_from_the_view_keeps_the_watch(self) -> None:
         buffer = memory()
         array = np.frombuffer(buffer.view(0, 256).data, np.int32)
-        assert buffer.observe() is None
+        assert not buffer.observe()
         assert buffer.watched
         array[3] = 5
-        assert buffer.observe() == (12, 1)
+        assert buffer.observe() == [(12, 1)]
+
+    @needs_pagemap
+    def test_zeros_stored_over_the_zeros_of_a_fresh_buffer_are_a_store(self) -> None:
+        """A program that clears its output: the seed bug without any byte that differs."""
+        buffer = memory(3 * 4096)
+        view = buffer.view(0, 3 * 4096)
+        assert view[5000] == 0  # a read is no store
+        assert not buffer.observe()
+        view[4096:8192] = 0
+        assert buffer.observe() == [(4096, 4096)]
+        assert [buffer.line_state(line) for line in (63, 64, 127, 128)] == [ABSENT, DIRTY, DIRTY, ABSENT]
+        assert not buffer.observe()
+
+    @needs_pagemap
+    def test_clearing_a_buffer_that_is_smaller_than_a_page(self) -> None:
+        buffer = memory(100)
+        buffer.view(0, 100)[:] = 0
+        assert buffer.observe() == [(0, 100)]
+
+    def test_what_the_model_itself_stores_is_no_store_of_the_program(self) -> None:
+        buffer = memory(2 * 4096)
+        view = buffer.view(0, 2 * 4096)
+        buffer.sync(FROM, 0, 2 * 4096)
+        assert not buffer.observe()
+        buffer.ddr[5000] = 1
+        buffer.refresh()
+        assert not buffer.observe()
+        assert view[5000] == 1

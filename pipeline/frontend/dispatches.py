@@ -68,6 +68,24 @@ class DispatchTable:
         """All dispatches made, in order of first use."""
         return tuple({made.dispatch.name: made.dispatch for made in self._by_values.values()}.values())
 
+    def read(self, name: str, operands: Sequence[Number | None]) -> SpecialisedDispatch | None:
+        """The body of the export `name` with what is known of its operands; None where it cannot be read.
+
+        For inspection: nothing is kept or renamed.
+        """
+        for path, body in self._bodies.items():
+            if path[-1] == name:
+                try:
+                    return self._reader(body, operands).result(body)
+                except CompileError:
+                    return None
+        return None
+
+    @property
+    def bodies(self) -> dict[tuple[str, ...], Operation]:
+        """The function of each export, by (executable, variant, export)."""
+        return self._bodies
+
     def specialise(
         self, entry: tuple[str, ...], operands: Sequence[Number], op: Operation
     ) -> SpecialisedDispatch:
@@ -95,17 +113,20 @@ class DispatchTable:
                 if function.name == "func.func" and mlir.string(function, "sym_name") in exports:
                     self._bodies[(*path, mlir.string(function, "sym_name"))] = function
 
+    def _reader(self, body: Operation, operands: Sequence[Number | None]) -> _DispatchReader:
+        reader = _DispatchReader(self._file, self._context, operands)
+        for inner in mlir.children(body):
+            if inner.name not in _IGNORED:
+                reader.read(inner)
+        return reader
+
     def _make(self, entry: tuple[str, ...], operands: Sequence[Number], op: Operation) -> SpecialisedDispatch:
         body = self._bodies.get(entry)
         if body is None:
             raise CompileError(
                 f"the dispatch {'::'.join(entry)} has no body", location=place(op, self._file), op=op.name
             )
-        reader = _DispatchReader(self._file, self._context, operands)
-        for inner in mlir.children(body):
-            if inner.name not in _IGNORED:
-                reader.read(inner)
-        made = reader.result(body)
+        made = self._reader(body, operands).result(body)
         _refuse_f64(made.dispatch)
         variants = self._made.setdefault(entry[-1], [])
         for known in variants:
@@ -120,7 +141,7 @@ class DispatchTable:
 class _DispatchReader(OpReader):
     """Reads a dispatch body whose operands have these values."""
 
-    def __init__(self, file: str, context: Context, operands: Sequence[Number]) -> None:
+    def __init__(self, file: str, context: Context, operands: Sequence[Number | None]) -> None:
         super().__init__(file, context)
         self._operands = operands
         self._subspans: list[Subspan] = []
@@ -159,7 +180,11 @@ class _DispatchReader(OpReader):
         ordinal = mlir.integer(op, "ordinal")
         if ordinal >= len(self._operands):
             raise self.refusal(f"the dispatch reads operand {ordinal} of {len(self._operands)}", op)
-        self.know(op.results[0], self._operands[ordinal], place(op, self.file))
+        number = self._operands[ordinal]
+        if number is None:
+            self.bind(op.results[0], self.fresh(self.type_of(op.results[0].type, op)))
+        else:
+            self.know(op.results[0], number, place(op, self.file))
 
     def _subspan(self, op: Operation) -> None:
         result = op.results[0]

@@ -35,9 +35,9 @@ from .host import HostReader
 from .host_values import ArgumentView, HostBuffer, HostValue, Resource, ResultView
 from .location import place
 from .mlir import Operation
-from .passes import drop_empty_loops, keep_functions, specialise_scalars
+from .passes import drop_empty_loops, keep_functions
 from .session import DEFAULT_FLAGS, Session, compiler_name
-from .source import Scalars, not_compilable, public_functions, read_source, refusal, show_type
+from .source import Scalars, not_compilable, read_source, refusal, show_type, specialise
 
 # Bindings stay whole tensors (folding would give them odd offsets), and constants are computed by the device
 # at start-up rather than by IREE's CPU backend at compile time: that is what the user wants to see run.
@@ -104,7 +104,7 @@ def prepare(
     if not kept:
         raise refused_error(next(iter(refused.values())))
     keep_functions(session.module, kept)
-    _specialise(session, source, scalars, kept)
+    specialise(session, source, scalars)
     drop_empty_loops(session.module)
     remaining = tuple(f for f in source.functions if f.name in kept)
     return replace(source, functions=remaining, refused=tuple(refused.values()))
@@ -129,20 +129,6 @@ def in_the_users_words(error: CompileError, source: SourceModule) -> CompileErro
                     diagnostics=error.diagnostics,
                 )
     return error
-
-
-def _specialise(session: Session, source: SourceModule, scalars: Scalars, kept: Sequence[str]) -> None:
-    types = {f.name: f.arguments for f in source.functions}
-    for op in public_functions(session.module):
-        name = mlir.string(op, "sym_name")
-        given = scalars.get(name, {})
-        if name in kept and given:
-            numbers = {
-                index: Number(int.from_bytes(data, "little"), types[name][index].type.element)
-                for index, data in given.items()
-                if index < len(types[name]) and bit_width(types[name][index].type.element) is not None
-            }
-            specialise_scalars(op, numbers, session.context)
 
 
 @dataclass

@@ -219,6 +219,11 @@ def blocks(op: Operation) -> dict[Block, list[Operation]]:
     return grouped
 
 
+def clone(op: Operation) -> Operation:
+    """A copy of an operation and all inside, which a pass on the original leaves alone."""
+    return cast("Operation", cast("Any", op).clone().operation)
+
+
 def context_of(op: Operation) -> Context:
     """The context that `op` lives in."""
     return cast("Context", cast("Any", op).context)
@@ -405,6 +410,18 @@ def constant(block: Block, text: str, context: Context) -> Value:
     with ir.Location.unknown(context), ir.InsertionPoint.at_block_begin(block):
         made = ir.Operation.create("arith.constant", results=[found.type], attributes={"value": found})
     return cast("Value", made.results[0])
+
+
+def replace_by_one_workgroup(export: Operation, context: Context) -> None:
+    """Makes the workgroup count of a hal.executable.export (1, 1, 1)."""
+    for op in reversed(children(export)):
+        op.erase()
+    index = ir.IndexType.get(context)
+    with ir.Location.unknown(context), ir.InsertionPoint(export.regions[0].blocks[0]):
+        one = ir.Operation.create(
+            "arith.constant", results=[index], attributes={"value": ir.IntegerAttr.get(index, 1)}
+        )
+        ir.Operation.create("hal.return", operands=[one.results[0]] * 3)
 
 
 def set_function_type(

@@ -15,7 +15,7 @@ from . import mlir
 from .arithmetic import Number, bit_width
 from .location import place
 from .mlir import Operation
-from .passes import inline_calls
+from .passes import inline_calls, specialise_scalars
 from .reading import OpReader
 from .session import Session
 
@@ -95,6 +95,21 @@ def not_compilable(function: SourceFunction, scalars: Mapping[int, bytes]) -> Co
                     remedy="shapes must be static, or follow from constants and scalar arguments",
                 )
     return None
+
+
+def specialise(session: Session, source: SourceModule, scalars: Scalars) -> None:
+    """Makes the given scalar arguments constants in the session's module."""
+    types = {f.name: f.arguments for f in source.functions}
+    for op in public_functions(session.module):
+        name = mlir.string(op, "sym_name")
+        given = scalars.get(name, {})
+        numbers = {
+            index: Number(int.from_bytes(data, "little"), types[name][index].type.element)
+            for index, data in given.items()
+            if name in types
+        }
+        if numbers:
+            specialise_scalars(op, numbers, session.context)
 
 
 def show_type(type_: TensorType) -> str:

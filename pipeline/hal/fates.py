@@ -1,0 +1,134 @@
+"""What became of each fill of the source: by location first, else by the ops that use it.
+
+A fill may have several fates: fused into dispatches, and a host fill where its result is also returned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..program import SourceFunction, SourceLocation, SourceModule, TensorOp
+from ..verdict import BufferOperation, FillFate
+from .builtins import is_builtin_fill
+from .decoding import scalar_value
+from .interpretation import DispatchRun
+from .operations import FILLING_OPS, Located
+
+_HOST_STAGE = "hal"
+_FUSED_STAGE = "dispatch-creation"
+_FOLDED_STAGE = "global-optimization"
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchBody:
+    """A dispatch by its export's name, its main op, and the places of the source that its ops come from."""
+
+    name: str
+    kind: str
+    places: frozenset[SourceLocation]
+
+
+def fates(
+    source: SourceModule,
+    operations: Sequence[Located],
+    bodies: Mapping[str, DispatchBody],
+    runs: Sequence[DispatchRun],
+) -> tuple[FillFate, ...]:
+    """One fate per linalg.fill, splat constant and tensor.pad of the source, in order."""
+    counts = Counter(run.name for run in runs)
+    found: list[FillFate] = []
+    for function in source.functions:
+        for op in function.ops:
+            if _is_fill(op):
+                host, fused = _traces(op, function, operations, bodies)
+                found.append(_fate(op, function, host, [(body, counts[body.name]) for body in fused]))
+    return tuple(found)
+
+
+def _is_fill(op: TensorOp) -> bool:
+    if op.name == "arith.constant":
+        return bool(op.attributes.get("splat"))
+    return op.name in FILLING_OPS
+
+
+def _traces(
+    op: TensorOp,
+    function: SourceFunction,
+    operations: Sequence[Located],
+    bodies: Mapping[str, DispatchBody],
+) -> tuple[list[BufferOperation], list[DispatchBody]]:
+    """The host fills and the dispatches that a fill became: by its location, else by those of its users.
+
+    Folding a fill into its user (a concat, a zero accumulator) leaves only the user's location.
+    """
+    fills = [located for located in operations if located.operation.kind == "fill"]
+    fusing = [body for body in bodies.values() if not is_builtin_fill(body.name)]
+    host = [located.operation for located in fills if op.location in located.places]
+    fused = [body for body in fusing if op.location in body.places]
+    if host or fused:
+        return host, fused
+    results = {result.id for result in op.results}
+    users = {other.location for other in function.ops if results & set(other.operands)}
+    value = _value(op, function)
+    host = [
+        located.operation
+        for located in fills
+        if users & located.places and located.operation.value in (value, None)
+    ]
+    return host, [body for body in fusing if users & body.places]
+
+
+def _fate(
+    op: TensorOp,
+    function: SourceFunction,
+    fills: Sequence[BufferOperation],
+    fused: Sequence[tuple[DispatchBody, int]],
+) -> FillFate:
+    parts: list[str] = []
+    if fused:
+        parts.append("fused into " + " and ".join(_dispatch_text(body, runs) for body, runs in fused))
+    parts += [_operation_text(operation) for operation in fills]
+    decided = _FUSED_STAGE if fused else _FOLDED_STAGE
+    return FillFate(
+        source_op=op.name,
+        function=function.name,
+        location=op.location,
+        element=op.results[0].type.element,
+        value=_value(op, function),
+        fate="; ".join(parts) if parts else "folded away: nothing is filled for it",
+        stage=_HOST_STAGE if fills else decided,
+    )
+
+
+def _dispatch_text(body: DispatchBody, runs: int) -> str:
+    kind = body.kind.removeprefix("linalg.")
+    times = f", run {runs} times" if runs > 1 else ""
+    return f"dispatch {body.name}" + (f" ({kind}{times})" if kind or times else "")
+
+
+def _operation_text(operation: BufferOperation) -> str:
+    start, length = operation.offset_bytes, operation.length_bytes
+    where = operation.target
+    if start is not None and length is not None:
+        where = f"bytes [{start}, {start + length}) of {where}"
+    when = "at start-up" if operation.when == "start-up" else "at each call"
+    return f"{operation.form} of {where} {when}"
+
+
+def _value(op: TensorOp, function: SourceFunction) -> str | None:
+    """The value that the source fills with; None where it is an argument."""
+    element = op.results[0].type.element
+    attribute = op.attributes.get("value")
+    if op.name != "arith.constant":
+        name = op.operands[1] if op.name == "tensor.pad" else op.operands[0]
+        attribute = next(
+            (
+                other.attributes.get("value")
+                for other in function.ops
+                if other.name == "arith.constant" and other.results[0].id == name
+            ),
+            None,
+        )
+    return scalar_value(attribute, element) if isinstance(attribute, bytes) else None

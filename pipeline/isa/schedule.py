@@ -84,13 +84,11 @@ def schedule(items: Sequence[Item], surroundings: Surroundings) -> Block:
 
     Raises ArtifactError(artifact="assembly") where a statement can never be placed.
     """
-    control = items[-1].control if items else None
-    block = _Scheduler(items, control is not None, surroundings).run()
-    if control is None:
+    if not items or items[-1].control is None:
+        block = _Scheduler(items, surroundings).run()
         _close(block, surroundings)
-    else:
-        _place_branch(block, items[-1], control, surroundings)
-    return block
+        return block
+    return _with_branch(items, surroundings)
 
 
 def may_alias(one: str | None, other: str | None) -> bool:
@@ -99,24 +97,29 @@ def may_alias(one: str | None, other: str | None) -> bool:
 
 
 class _Scheduler:
-    """State of scheduling one block without its branch."""
+    """State of scheduling one block, at first without the branch that ends it."""
 
-    def __init__(self, items: Sequence[Item], branches: bool, surroundings: Surroundings) -> None:
+    def __init__(self, items: Sequence[Item], surroundings: Surroundings) -> None:
         self.items = items
-        self.count = len(items) - branches
+        self.count = len(items) - (bool(items) and items[-1].control is not None)
         self.carry = surroundings.carry
         self.before = [placed for path in surroundings.before for placed in path]
         self.reservations = Reservations.empty()
-        for placed in self.before:
-            self.reservations.take(effects(placed.instruction).uses, placed.time)
         self.predecessors = [
             [other for other in range(index) if self._depends(items[other], items[index])]
             for index in range(len(items))
         ]
         self.heights = self._heights()
         self.placed: dict[int, Placed] = {}
+        self.kept_free: tuple[int, set[str]] | None = None
 
-    def run(self) -> Block:
+    def run(self, kept_free: tuple[int, set[str]] | None = None) -> Block:
+        """Bundles of all items but the branch; `kept_free` are the bundle and slots that it shall have."""
+        self.kept_free = kept_free
+        self.placed = {}
+        self.reservations = Reservations.empty()
+        for placed in self.before:
+            self.reservations.take(effects(placed.instruction).uses, placed.time)
         waiting = set(range(self.count))
         time, idle = 0, 0
         while waiting:
@@ -131,7 +134,9 @@ class _Scheduler:
 
     def _issue(self, time: int, waiting: set[int]) -> bool:
         """Fills bundle `time`. What becomes ready by a placement (distance 0) is looked at again."""
-        used: set[str] = set()
+        used = (
+            set(self.kept_free[1]) if self.kept_free is not None and self.kept_free[0] == time else set[str]()
+        )
         issued = False
         again = True
         while again:
@@ -213,27 +218,40 @@ def slot_names(occupied_slots: set[str]) -> frozenset[str]:
     return frozenset(occupied_slots - {"alu", "mv"} if "lng" in occupied_slots else occupied_slots)
 
 
-def _place_branch(block: Block, item: Item, control: Control, surroundings: Surroundings) -> None:
-    """The branch as early as its operands, the rest of the block and the successors allow."""
-    (instruction,) = item.parsed.alternatives
-    first = max(0, block.length - 1 - DELAY_SLOTS)
+def _with_branch(items: Sequence[Item], surroundings: Surroundings) -> Block:
+    """The block with its branch as early as operands, delay slots and successors allow.
+
+    The rest is scheduled first without the branch. Where that leaves no room for it at the earliest
+    bundle, the rest is scheduled again around a hole for it.
+    """
+    scheduler = _Scheduler(items, surroundings)
+    free = scheduler.run()
+    slots = occupied(items[-1].parsed.alternatives[0])
+    first = max(0, free.length - 1 - DELAY_SLOTS)
+    for time in range(first, first + 6 * WINDOW):
+        found = _branch_at(time, free, items[-1], surroundings)
+        if found is None:
+            found = _branch_at(time, scheduler.run((time, slots)), items[-1], surroundings)
+        if found is not None:
+            return found
+    raise ArtifactError(f"{items[-1].parsed.text!r} finds no place after its block", artifact="assembly")
+
+
+def _branch_at(time: int, block: Block, item: Item, surroundings: Surroundings) -> Block | None:
+    """The block with the branch at `time`, if it can be there."""
+    instruction = item.parsed.alternatives[0]
+    used = {slot for placed in block.bundle(time) for slot in occupied(placed.instruction)}
+    slots = occupied(instruction)
+    if slots & used or not bundle_sizes(slot_names(used | slots)) or block.length > time + 1 + DELAY_SLOTS:
+        return None
     for placed in [*block.placed, *(placed for path in surroundings.before for placed in path)]:
         gap = distance(placed.instruction, instruction, may_alias=False)
-        if gap is not None:
-            first = max(first, placed.time + gap)
-        if control is Control.DONE:
-            first = max(first, placed.time + drained_after(placed.instruction))
-    slots = occupied(instruction)
-    for time in range(first, first + 4 * WINDOW):
-        used = {slot for placed in block.bundle(time) for slot in occupied(placed.instruction)}
-        if slots & used or not bundle_sizes(slot_names(used | slots)):
-            continue
-        branch = Placed(time, instruction, item.memory, item)
-        candidate = Block([*block.placed, branch], time + 1 + DELAY_SLOTS)
-        if _fits(candidate, surroundings):
-            block.placed, block.length = candidate.placed, candidate.length
-            return
-    raise ArtifactError(f"{item.parsed.text!r} finds no place at the end of its block", artifact="assembly")
+        if item.control is Control.DONE:
+            gap = drained_after(placed.instruction)
+        if gap is not None and placed.time + gap > time:
+            return None
+    found = Block([*block.placed, Placed(time, instruction, item.memory, item)], time + 1 + DELAY_SLOTS)
+    return found if _fits(found, surroundings) else None
 
 
 def _close(block: Block, surroundings: Surroundings) -> None:
@@ -255,11 +273,10 @@ def _fits(block: Block, surroundings: Surroundings) -> bool:
         placed.time + drained_after(placed.instruction) > block.length for placed in flying
     ):
         return False
-    if surroundings.loop_end:  # facts 2.3: a partial-word store in the last bundle can get lost
-        if block.length == 0 or any(
-            effects(placed.instruction).partial_store for placed in block.bundle(block.length - 1)
-        ):
-            return False
+    # facts 2.3: a partial-word store in a loop's last bundle can get lost
+    last = block.bundle(block.length - 1) if surroundings.loop_end else []
+    if any(effects(placed.instruction).partial_store for placed in last):
+        return False
     for placed in flying if surroundings.loop_setup else ():
         registers = {write.register for write in effects(placed.instruction).writes}
         if registers & LOOP_REGISTERS and placed.time >= block.length - surroundings.loop_setup:

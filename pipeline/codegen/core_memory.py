@@ -17,6 +17,7 @@ STACK_BYTES = 0x400
 RECORD_OFFSET = STACK_BYTES
 
 RECORD_WORDS = 11
+"""At most: eight fixed words and a count for each of three widths of blocks."""
 RECORD_SLOTS = 48
 """Steps that the instruction stream may be ahead of the core."""
 

@@ -68,7 +68,8 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
     problem = tiling.problem
     memory = layout(tiling.left.size_bytes, tiling.right.size_bytes, tiling.result.size_bytes)
     planned = tuple(tiles(tiling))
-    records = [[_record(step, memory) for step in tile.steps] for tile in planned]
+    shape = matmul_program.shape_of([(step.columns, step.inner) for tile in planned for step in tile.steps])
+    records = [[_record(step, memory, shape) for step in tile.steps] for tile in planned]
     program = matmul_program.MatmulProgram(
         op=problem.op,
         left=_source(problem.left, tiling.left.core_strides, problem.row, problem.inner),
@@ -79,7 +80,7 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
         result_address=OWN_DATA_BASE + memory.result,
         result_words=tiling.result.words,
         records_address=record_address(0),
-        shape=matmul_program.shape_of([record for row in records for record in row]),
+        shape=shape,
     )
     image = assemble(matmul_program.statements(program))
     tasks = [
@@ -111,18 +112,14 @@ def _source(operand: Operand, strides: tuple[int, ...], along: int, inner: int) 
     return matmul_program.Source(view.element_bytes, view.signed, strides[along], strides[inner])
 
 
-def _record(step: Step, memory: Layout) -> matmul_program.Record:
-    wide, narrow = divmod(step.columns, matmul_program.BLOCK_COLUMNS)
-    pairs, single = divmod(step.inner, matmul_program.PIPELINE_DEPTH)
+def _record(step: Step, memory: Layout, shape: matmul_program.Shape) -> matmul_program.Record:
     return matmul_program.Record(
         left=OWN_DATA_BASE + memory.left + step.left_skip,
         right=OWN_DATA_BASE + memory.right + step.right_skip,
         result=OWN_DATA_BASE + memory.result + step.result_skip,
         rows=step.rows,
-        wide_blocks=wide,
-        narrow_blocks=narrow,
-        pairs=pairs,
-        single=single,
+        blocks=matmul_program.blocks_of(step.columns, shape),
+        inner=step.inner,
         first=int(step.first),
         last=int(step.last),
     )

@@ -43,7 +43,7 @@ class _Matcher:
         stores = [op for op in self.dispatch.ops if op.name.endswith("dispatch.tensor.store")]
         if len(stores) != 1:
             raise UnsupportedOp(
-                f"{self.dispatch.name} stores {len(stores)} results; the built-in backend lowers dispatches of one",
+                f"{self.dispatch.name} stores {len(stores)} results; the built-in backend lowers one",
                 location=self.dispatch.location,
                 remedy=REMEDY,
                 op=stores[0].name if stores else "dispatch",
@@ -317,9 +317,9 @@ class _Product:
         no loop can play is played by an added loop of one step."""
         loops, left, right = self.loops, self.left.strides, self.right.strides
         parallel = [d for d, reduced in enumerate(self.reduction) if not reduced]
-        row = self.longest([d for d in parallel if right[d] == 0])
-        column = self.longest([d for d in parallel if left[d] == 0 and d != row])
-        inner = self.longest([d for d, reduced in enumerate(self.reduction) if reduced])
+        row = self.longest([d for d in parallel if right[d] == 0], left)
+        column = self.longest([d for d in parallel if left[d] == 0 and d != row], right)
+        inner = self.longest([d for d, reduced in enumerate(self.reduction) if reduced], left)
         parts: list[int] = []
         reduction = list(self.reduction)
         for part in (row, column, inner):
@@ -345,5 +345,6 @@ class _Product:
             initial=widened(self.initial) if isinstance(self.initial, Operand) else self.initial,
         )
 
-    def longest(self, loops: list[int]) -> int | None:
-        return max(loops, key=lambda d: (self.loops[d], d), default=None)
+    def longest(self, loops: list[int], strides: tuple[int, ...]) -> int | None:
+        """The longest of these loops, those first that move the operand with these strides."""
+        return max(loops, key=lambda d: (strides[d] != 0, self.loops[d], d), default=None)

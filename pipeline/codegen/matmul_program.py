@@ -5,10 +5,10 @@ do), adds the products to the tile of the result in the core's memory, and gives
 record says whether the tile begins (then it is filled, or its accumulator waited for) or ends (then it
 goes to the DMA). So the program knows strides and element types, but no sizes: those are the stream's.
 
-The product is computed in blocks of one row and four columns: per value of the inner loop one load of
-the left and four of the right operand, four `mul` and four `add`, which all need the one scalar ALU: two
-bundles a product at best. Two values of the inner loop are loaded while the two before are multiplied, so
-that a load's seven bundles are hidden.
+The product is computed in blocks of one row and up to eight columns. Per value of the inner loop a block
+of eight takes nine loads, eight `mul` and eight `add`; the last two need the one scalar ALU, and one
+bundle is lost where a `mul`, two bundles long, and an `add` would write at once: 17 bundles for eight
+products. While one inner value is multiplied the next is loaded, so that a load's seven bundles are hidden.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from ..isa.assembler import Label, LoopEnd, ProgramStatement, Statement
 from .core_memory import Lock
 from .problem import Constant
 
-BLOCK_COLUMNS = 4
-"""Columns of a wide block; the columns left over are computed one by one."""
+BLOCK_COLUMNS = 8
+"""Columns of a full block, as many as registers hold; what is left over is one narrower block."""
 
-PIPELINE_DEPTH = 2
-"""Values of the inner loop in flight."""
+LOAD_BUNDLES = 7
 
 # the cost model's bundles, measured on the emulator (scripts/bench_matmul.py)
-STEP_BUNDLES = 90
+STEP_BUNDLES = 60
 _ROW_BUNDLES = 20
-_WIDE_BUNDLES, _WIDE_PAIR_BUNDLES = 46, 16
-_NARROW_BUNDLES, _NARROW_PAIR_BUNDLES = 40, 12
-_SINGLE_BUNDLES = 18
+_BLOCK_BUNDLES = 20
 
 _STORES_PER_LOOP = 16
 """Stores in one turn of the loop that fills a tile."""
@@ -62,13 +59,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of the program the records of a dispatch ask for; the rest is left out."""
+    """What of the program the records of a dispatch ask for: the widths of blocks, whether some step has
+    only one inner value, whether some has more."""
 
-    wide: bool
-    narrow: bool
-    pairs: bool
-    more_pairs: bool
-    single: bool
+    widths: tuple[int, ...]
+    one: bool
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,67 +88,81 @@ class MatmulProgram:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the program reads of a step, in this order, one word each. Addresses are the core's."""
+    """What the program reads of a step, one word each, `blocks` per width of the program's shape.
+
+    Addresses are the core's.
+    """
 
     left: int
     right: int
     result: int
     rows: int
-    wide_blocks: int
-    narrow_blocks: int
-    pairs: int
-    single: int
+    blocks: tuple[int, ...]
+    inner: int
     first: int
     last: int
 
     def words(self) -> tuple[int, ...]:
         """The record without its last word, the address of the next record."""
         return (
-            self.left,
-            self.right,
-            self.result,
-            self.rows,
-            self.wide_blocks,
-            self.narrow_blocks,
-            self.pairs,
-            self.single,
-            self.first,
-            self.last,
+            *(self.left, self.right, self.result, self.rows),
+            *self.blocks,
+            *(self.inner, self.first, self.last),
         )
 
 
-def shape_of(records: Sequence[Record]) -> Shape:
-    """The parts of the program that these records need."""
+FIXED_RECORD_WORDS = 8
+"""Words of a record beside its blocks, the address of the next record included."""
+
+
+def shape_of(steps: Sequence[tuple[int, int]]) -> Shape:
+    """The parts of the program that steps of these (columns, inner values) need."""
+    widths = {columns % BLOCK_COLUMNS for columns, _ in steps} - {0}
+    if any(columns >= BLOCK_COLUMNS for columns, _ in steps):
+        widths.add(BLOCK_COLUMNS)
     return Shape(
-        wide=any(record.wide_blocks for record in records),
-        narrow=any(record.narrow_blocks for record in records),
-        pairs=any(record.pairs for record in records),
-        more_pairs=any(record.pairs > 1 for record in records),
-        single=any(record.single for record in records),
+        tuple(sorted(widths, reverse=True)),
+        one=any(inner == 1 for _, inner in steps),
+        more=any(inner > 1 for _, inner in steps),
+    )
+
+
+def blocks_of(columns: int, shape: Shape) -> tuple[int, ...]:
+    """How many blocks of each width make up `columns`."""
+    left_over = columns % BLOCK_COLUMNS
+    return tuple(
+        columns // BLOCK_COLUMNS if width == BLOCK_COLUMNS else int(width == left_over)
+        for width in shape.widths
     )
 
 
 def product_bundles(rows: int, columns: int, inner: int) -> int:
     """What the cost model expects one step's product to take, in bundles."""
-    pairs, single = divmod(inner, PIPELINE_DEPTH)
-    wide, narrow = divmod(columns, BLOCK_COLUMNS)
-    per_wide = _WIDE_BUNDLES + pairs * _WIDE_PAIR_BUNDLES + single * _SINGLE_BUNDLES
-    per_narrow = _NARROW_BUNDLES + pairs * _NARROW_PAIR_BUNDLES + single * _SINGLE_BUNDLES
-    return rows * (_ROW_BUNDLES + wide * per_wide + narrow * per_narrow)
+    full, left_over = divmod(columns, BLOCK_COLUMNS)
+    widths = (*(BLOCK_COLUMNS,) * bool(full), *(left_over,) * bool(left_over))
+    per_row = _ROW_BUNDLES
+    for width in widths:
+        per_row += (full if width == BLOCK_COLUMNS else 1) * _block_bundles(width, inner)
+    return rows * per_row
+
+
+def _block_bundles(width: int, inner: int) -> int:
+    return _BLOCK_BUNDLES + width + inner * max(2 * width + 1, LOAD_BUNDLES + 1)
 
 
 # Registers. p0, p1 walk along the inner loop, p2, p3 over the block's results (load, store); p4 is the
 # block's right operand, p5, p6 the row's left operand and result, p7 the record.
 _WALK_LEFT, _WALK_RIGHT, _LOAD_RESULT, _STORE_RESULT = "p0", "p1", "p2", "p3"
 _BLOCK_RIGHT, _ROW_LEFT, _ROW_RESULT, _RECORD = "p4", "p5", "p6", "p7"
-# Strides, set once: modifiers of the loads, stores and pointers
+# Strides, modifiers of the loads, stores and pointers
 _LEFT_INNER, _RIGHT_COLUMN, _RIGHT_BACK, _RESULT_COLUMN = "m0", "m1", "m2", "m3"
-_RIGHT_BLOCK, _LEFT_ROW, _RESULT_ROW, _RIGHT_INNER = "m4", "m5", "m6", "m7"
+_RIGHT_BLOCK, _LEFT_ROW, _RESULT_ROW = "m4", "m5", "m6"
 # Of the record, kept out of the way in address registers that the program does not use otherwise
-_RIGHT, _WIDE, _NARROW, _PAIRS, _SINGLE, _LAST, _NEXT = "dn0", "dj0", "dj1", "dj2", "dj3", "dj4", "dj5"
-# r0 to r3 accumulators, r4 to r13 two sets of operands, r14 to r21 their products
-_ACCUMULATORS, _OPERANDS, _PRODUCTS = 0, 4, 14
-_ROWS, _BLOCKS, _SCRATCH, _ONE, _MINUS_ONE, _FILL = "r22", "r23", "r24", "r25", "r26", "r27"
+_RIGHT, _INNER, _LAST, _NEXT = "dn0", "dn1", "dn2", "dn3"
+_COUNTS = ("dj0", "dj1", "dj2")
+# r0 to r7 accumulators, r8 the left operand, r9 to r16 the right one, r17 to r24 products
+_ACCUMULATORS, _LEFT_VALUE, _RIGHT_VALUES, _PRODUCTS = 0, 8, 9, 17
+_ROWS, _BLOCKS, _SCRATCH, _ONE, _MINUS_ONE, _FILL = "r25", "r26", "r27", "r28", "r29", "r30"
 
 
 def statements(program: MatmulProgram) -> Iterator[ProgramStatement]:
@@ -165,16 +175,12 @@ def statements(program: MatmulProgram) -> Iterator[ProgramStatement]:
 
 def _setup(program: MatmulProgram) -> Iterator[ProgramStatement]:
     left, right = program.left, program.right
-    columns = BLOCK_COLUMNS
     for register, value, what in (
         (_LEFT_INNER, left.inner, "left operand along the inner loop"),
         (_RIGHT_COLUMN, right.along, "right operand along columns"),
-        (_RIGHT_BACK, right.inner - (columns - 1) * right.along, "right operand to the next inner value"),
         (_RESULT_COLUMN, program.result_column, "result along columns"),
-        (_RIGHT_BLOCK, columns * right.along, "right operand to the next block"),
         (_LEFT_ROW, left.along, "left operand along rows"),
         (_RESULT_ROW, program.result_row, "result along rows"),
-        (_RIGHT_INNER, right.inner, "right operand along the inner loop"),
         (_RECORD, program.records_address, "first step record"),
         (_ONE, 1, "releases"),
         (_MINUS_ONE, -1, "acquires: at least one"),
@@ -182,6 +188,19 @@ def _setup(program: MatmulProgram) -> Iterator[ProgramStatement]:
         yield Statement(f"movi {register}, #{value}", what)
     if program.initial is not None:
         yield Statement(f"movi {_FILL}, #{program.initial.value}", "linalg.fill: the value")
+    if len(program.shape.widths) == 1:
+        yield from _width_setup(program, program.shape.widths[0])
+
+
+def _width_setup(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
+    """What blocks of that width need in registers beside the rest."""
+    right = program.right
+    yield Statement(f"movi {_RIGHT_BLOCK}, #{width * right.along}", "right operand to the next block")
+    back = right.inner - (width - 1) * right.along
+    yield Statement(f"movi {_RIGHT_BACK}, #{back}", "right operand to the next inner value")
+    if program.shape.more:
+        yield Statement(f"movxm ls, #loop{width}", "zero-overhead loop over inner values")
+        yield Statement(f"movxm le, #loop{width}_end", "")
 
 
 def _step(program: MatmulProgram) -> Iterator[ProgramStatement]:
@@ -193,10 +212,8 @@ def _step(program: MatmulProgram) -> Iterator[ProgramStatement]:
         (_RIGHT, "right operand"),
         (_ROW_RESULT, "result"),
         (_ROWS, "rows"),
-        (_WIDE, "wide blocks per row"),
-        (_NARROW, "single columns per row"),
-        (_PAIRS, "pairs of inner values"),
-        (_SINGLE, "whether one more inner value"),
+        *((_COUNTS[i], f"blocks of {width} columns") for i, width in enumerate(program.shape.widths)),
+        (_INNER, "inner values"),
         (_SCRATCH, "whether the tile begins"),
         (_LAST, "whether the tile ends"),
         (_NEXT, "next record"),
@@ -225,24 +242,18 @@ def _fill(program: MatmulProgram) -> Iterator[ProgramStatement]:
 
 
 def _product(program: MatmulProgram) -> Iterator[ProgramStatement]:
-    op, shape = program.op, program.shape
+    widths = program.shape.widths
     yield Label("row")
-    yield Statement(f"mov {_BLOCK_RIGHT}, {_RIGHT}", f"{op}: a row of the result")
+    yield Statement(f"mov {_BLOCK_RIGHT}, {_RIGHT}", f"{program.op}: a row of the result")
     yield Statement(f"mov {_LOAD_RESULT}, {_ROW_RESULT}", "")
     yield Statement(f"mov {_STORE_RESULT}, {_ROW_RESULT}", "")
-    for name, wanted, count, columns in (
-        ("wide", shape.wide, _WIDE, BLOCK_COLUMNS),
-        ("narrow", shape.narrow, _NARROW, 1),
-    ):
-        if not wanted:
-            continue
+    for count, width in zip(_COUNTS, widths, strict=False):
         yield Statement(f"mov {_BLOCKS}, {count}", "")
-        yield Statement(f"jz {_BLOCKS}, {name}_end", "")
-        if shape.more_pairs:
-            yield Statement(f"movxm ls, #{name}_loop", "zero-overhead loop over inner values")
-            yield Statement(f"movxm le, #{name}_loop_end", "")
-        yield from _Block(program, name, columns).items()
-        yield Label(f"{name}_end")
+        if len(widths) > 1:
+            yield Statement(f"jz {_BLOCKS}, block{width}_end", "")
+            yield from _width_setup(program, width)
+        yield from _block(program, width)
+        yield Label(f"block{width}_end")
     yield Statement(f"padd [{_ROW_LEFT}], {_LEFT_ROW}", "next row")
     yield Statement(f"padd [{_ROW_RESULT}], {_RESULT_ROW}", "")
     yield Statement(f"add {_ROWS}, {_ROWS}, #-1", "")
@@ -258,79 +269,51 @@ def _step_end(program: MatmulProgram) -> Iterator[ProgramStatement]:
     yield Statement("j step", "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """One row and `columns` columns of the result, over the inner loop; repeated `_BLOCKS` times."""
+def _block(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
+    """One row and `width` columns of the result, over the inner loop; repeated `_BLOCKS` times."""
+    op, shape = program.op, program.shape
+    yield Label(f"block{width}")
+    yield Statement(f"mov {_WALK_LEFT}, {_ROW_LEFT}", f"{op}: {width} columns")
+    yield Statement(f"mov {_WALK_RIGHT}, {_BLOCK_RIGHT}", "")
+    yield Statement(f"padd [{_BLOCK_RIGHT}], {_RIGHT_BLOCK}", "")
+    yield from _load_operands(program, width)
+    for column in range(width):
+        load = f"lda r{_ACCUMULATORS + column}, [{_LOAD_RESULT}], {_RESULT_COLUMN}"
+        yield Statement(load, "accumulator", "result")
+    if shape.more:
+        yield Statement(f"mov {_SCRATCH}, {_INNER}", "")
+        yield Statement(f"add {_SCRATCH}, {_SCRATCH}, #-1", "the last inner value loads no next one")
+        if shape.one:
+            yield Statement(f"jz {_SCRATCH}, last{width}", "")
+        yield Statement(f"mov lc, {_SCRATCH}", "")
+        yield Label(f"loop{width}")
+        yield from _multiply(program, width)
+        yield from _load_operands(program, width)
+        yield LoopEnd(f"loop{width}_end", f"loop{width}")
+    yield Label(f"last{width}")
+    yield from _multiply(program, width)
+    yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "")
+    for column in range(width):
+        store = f"st r{_ACCUMULATORS + column}, [{_STORE_RESULT}], {_RESULT_COLUMN}"
+        yield Statement(store, "accumulator", "result")
+    yield Statement(f"jnz {_BLOCKS}, block{width}", "")
 
-    program: MatmulProgram
-    name: str
-    columns: int
 
-    def items(self) -> Iterator[ProgramStatement]:
-        shape, name = self.program.shape, self.name
-        right_block = _RIGHT_BLOCK if self.columns > 1 else _RIGHT_COLUMN
-        yield Label(name)
-        yield Statement(f"mov {_WALK_LEFT}, {_ROW_LEFT}", f"{self.program.op}: {self.columns} columns")
-        yield Statement(f"mov {_WALK_RIGHT}, {_BLOCK_RIGHT}", "")
-        yield Statement(f"padd [{_BLOCK_RIGHT}], {right_block}", "")
-        for column in range(self.columns):
-            load = f"lda r{_ACCUMULATORS + column}, [{_LOAD_RESULT}], {_RESULT_COLUMN}"
-            yield Statement(load, "accumulator", "result")
-        if shape.pairs:
-            yield from self._pairs()
-        if shape.single:
-            yield Label(f"{name}_single")
-            yield Statement(f"mov {_SCRATCH}, {_SINGLE}", "")
-            yield Statement(f"jz {_SCRATCH}, {name}_store", "")
-            yield from self._load(0)
-            yield from self._multiply(0)
-        yield Label(f"{name}_store")
-        yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "")
-        for column in range(self.columns):
-            store = f"st r{_ACCUMULATORS + column}, [{_STORE_RESULT}], {_RESULT_COLUMN}"
-            yield Statement(store, "accumulator", "result")
-        yield Statement(f"jnz {_BLOCKS}, {name}", "")
+def _load_operands(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
+    """Loads one inner value of the left operand and of each column of the right one."""
+    left, right = program.left, program.right
+    yield Statement(f"{left.load} r{_LEFT_VALUE}, [{_WALK_LEFT}], {_LEFT_INNER}", "left", "left")
+    for column in range(width):
+        stride = _RIGHT_COLUMN if column < width - 1 else _RIGHT_BACK
+        load = f"{right.load} r{_RIGHT_VALUES + column}, [{_WALK_RIGHT}], {stride}"
+        yield Statement(load, "right", "right")
 
-    def _pairs(self) -> Iterator[ProgramStatement]:
-        """Pairs of inner values: the loop multiplies one pair while it loads the next."""
-        shape, name = self.program.shape, self.name
-        sets = range(PIPELINE_DEPTH)
-        yield Statement(f"mov {_SCRATCH}, {_PAIRS}", "")
-        if shape.single:
-            yield Statement(f"jz {_SCRATCH}, {name}_single", "")
-        for which in sets:
-            yield from self._load(which)
-        if shape.more_pairs:
-            yield Statement(f"add {_SCRATCH}, {_SCRATCH}, #-1", "")
-            yield Statement(f"jz {_SCRATCH}, {name}_pair", "")
-            yield Statement(f"mov lc, {_SCRATCH}", "")
-            yield from self._loop(f"{name}_loop")
-            yield Label(f"{name}_pair")
-        for which in sets:
-            yield from self._multiply(which)
 
-    def _loop(self, label: str) -> Iterator[ProgramStatement]:
-        yield Label(label)
-        for which in range(PIPELINE_DEPTH):
-            yield from self._multiply(which)
-            yield from self._load(which)
-        yield LoopEnd(f"{label}_end", label)
-
-    def _load(self, which: int) -> Iterator[ProgramStatement]:
-        """Loads one inner value of the left and of each column of the right operand into set `which`."""
-        base = _OPERANDS + which * (BLOCK_COLUMNS + 1)
-        left, right = self.program.left, self.program.right
-        yield Statement(f"{left.load} r{base}, [{_WALK_LEFT}], {_LEFT_INNER}", "left", "left")
-        for column in range(self.columns):
-            last = _RIGHT_INNER if self.columns == 1 else _RIGHT_BACK
-            stride = last if column == self.columns - 1 else _RIGHT_COLUMN
-            yield Statement(f"{right.load} r{base + 1 + column}, [{_WALK_RIGHT}], {stride}", "right", "right")
-
-    def _multiply(self, which: int) -> Iterator[ProgramStatement]:
-        base, products = _OPERANDS + which * (BLOCK_COLUMNS + 1), _PRODUCTS + which * BLOCK_COLUMNS
-        for column in range(self.columns):
-            product = f"r{products + column}"
-            yield Statement(f"mul {product}, r{base}, r{base + 1 + column}", f"{self.program.op}: product")
-        for column in range(self.columns):
-            total = f"r{_ACCUMULATORS + column}"
-            yield Statement(f"add {total}, {total}, r{products + column}", f"{self.program.op}: sum")
+def _multiply(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
+    """Adds the products of one inner value to the accumulators."""
+    for column in range(width):
+        operands = f"r{_LEFT_VALUE}, r{_RIGHT_VALUES + column}"
+        yield Statement(f"mul r{_PRODUCTS + column}, {operands}", f"{program.op}: product")
+    for column in range(width):
+        total = f"r{_ACCUMULATORS + column}"
+        yield Statement(f"add {total}, {total}, r{_PRODUCTS + column}", f"{program.op}: sum")

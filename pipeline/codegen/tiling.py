@@ -103,7 +103,7 @@ def choose(problem: Contraction, largest: tuple[int, int, int] | None = None) ->
     loops = problem.loops
     parts = (problem.row, problem.column, problem.inner)
     bounds = dict(zip(parts, largest or (loops[d] for d in parts), strict=True))
-    if loops[problem.column] < program.BLOCK_COLUMNS <= loops[problem.row]:
+    if loops[problem.column] < min(loops[problem.row], program.BLOCK_COLUMNS):
         problem = problem.transposed()  # blocks lie along the columns
     candidates = [_sizes(problem, d, bounds[d]) for d in (problem.row, problem.column, problem.inner)]
     best: Tiling | None = None

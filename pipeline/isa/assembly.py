@@ -63,7 +63,10 @@ def parse(line: str) -> tuple[SlotInstruction, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def parse_statement(line: str) -> Parsed:
-    """As `parse`, but a branch target or the value of movxm may be a label, with or without `#`."""
+    """As `parse`, but a branch target or the value of movxm may be a label.
+
+    `#` before it may be left out unless the label is also a register's name.
+    """
     text = _normal(line)
     mnemonic, _, rest = text.partition(" ")
     alternatives: list[SlotInstruction] = []
@@ -162,13 +165,14 @@ def _value(operand: Operand, text: str) -> str | int | Symbol | None:
     if operand.kind == "reg":
         register = _spellings().get(text.lower())
         return register if register in operand.codes else None
-    text = text.removeprefix("#")
+    marked, text = text.startswith("#"), text.removeprefix("#")
     if _NUMBER.fullmatch(text):
         value = int(text, 0) if "x" in text.lower() else int(text)
         if operand.kind == "simm" and operand.width == 32 and value >> 31 == 1:
             value -= 1 << 32  # 0xffffffff and -1 are the same word
         return value if value in operand.immediates else None
-    if _LABEL.fullmatch(text) and operand.width >= _SYMBOLIC_BITS and text.lower() not in _spellings():
+    named = _LABEL.fullmatch(text) and (marked or text.lower() not in _spellings())
+    if named and operand.width >= _SYMBOLIC_BITS:
         return Symbol(operand.name, text)
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .table import Opcode
 
@@ -19,9 +19,14 @@ class SlotInstruction:
 
     opcode: Opcode
     operands: Mapping[str, str | int]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # The scheduler looks pairs of instructions up by the hundred thousand.
+        object.__setattr__(self, "_hash", hash((self.opcode.name, frozenset(self.operands.items()))))
 
     def __hash__(self) -> int:
-        return hash((self.opcode.name, frozenset(self.operands.items())))
+        return self._hash
 
     def register(self, name: str) -> str:
         """The register operand `name`; KeyError where there is none."""

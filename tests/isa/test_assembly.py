@@ -103,5 +103,7 @@ def test_a_label_may_stand_for_an_address() -> None:
     for text in ("jnz r0, #loop", "jnz r0, loop"):
         parsed = assembly.parse_statement(text)
         assert parsed.symbol == assembly.Symbol("cpmaddr", "loop")
+    assert assembly.parse_statement("j #p0").symbol == assembly.Symbol("cpmaddr", "p0")
+    assert assembly.parse_statement("j p0").symbol is None
     assert assembly.parse_statement("movxm le, last").symbol == assembly.Symbol("i", "last")
     assert assembly.parse_statement("movi p0, table").alternatives[0].opcode.name == "MOVXM_lng_cg"

@@ -33,13 +33,21 @@ Action = Callable[[], bool]
 
 
 class Controller:
-    """One execution of a stream. `arguments`: device addresses of the data buffers, in kernel order."""
+    """One execution of a stream. `arguments`: device addresses of the data buffers, in kernel order.
+
+    `load` executes LOAD_PDI: id, size in bytes, address.
+    """
 
     def __init__(
-        self, array: Array, stream: txn.Transaction | lx6.Lx6Stream, arguments: Sequence[int]
+        self,
+        array: Array,
+        stream: txn.Transaction | lx6.Lx6Stream,
+        arguments: Sequence[int],
+        load: Callable[[int, int, int], None],
     ) -> None:
         self._array = array
         self._arguments = tuple(arguments)
+        self._load_pdi = load
         self._position = 0
         self._waiting = ""
         self._wanted: tuple[Token, ...] = ()
@@ -97,11 +105,19 @@ class Controller:
                 self._write_bd(op)
             case lx6.Other():
                 raise self._error(f"lx6 opcode {op.opcode} has no known meaning", "unsupported")
+            case txn.LoadPdi():
+                self._load(op)
             case txn.CustomOp(opcode=opcode):
                 raise self._error(f"TXN opcode {opcode:#x} has no known meaning", "unsupported")
             case _:
                 raise self._error(f"TXN operation {op.name} is not emulated", "unsupported")
         return True
+
+    def _load(self, op: txn.LoadPdi) -> None:
+        try:
+            self._load_pdi(op.pdi_id, op.size_bytes, op.address)
+        except EmulationError as error:
+            raise self._error(f"LOAD_PDI: {error.message}", error.kind) from error
 
     def _write(self, address: int, value: int) -> bool:
         channel = self._array.start_queue(address)

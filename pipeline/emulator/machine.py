@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import EmulationError
-from ..formats import cdo
+from ..formats import cdo, pdi
 from ..formats.cdo import Cdo
 from ..formats.lx6 import Lx6Stream
 from ..formats.txn import Transaction
@@ -25,6 +25,8 @@ from .transfers import Transfer
 __all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "Machine", "RunReport", "Transfer"]
 
 DEFAULT_STEP_LIMIT = 20_000_000_000
+
+MAXIMUM_PDI_BYTES = 1 << 26
 
 SETTLE_STEPS = 200_000
 """Steps that the array may take after the stream has ended: hardware does not stop then either."""
@@ -59,14 +61,17 @@ class Machine:
         engine: EngineName = "jit",
         cores: CoreFactory | None = None,
     ) -> None:
+        self._memory = memory
         self.array = Array(
             columns, memory, functools.partial(Core, engine=engine) if cores is None else cores
         )
 
     def load(self, configuration: Cdo) -> None:
         """Executes the commands of a CDO. Raises EmulationError."""
-        limits = Limits(SETTLE_STEPS, None)
         self.array.steps = 0
+        self._configure(configuration, Limits(SETTLE_STEPS, None))
+
+    def _configure(self, configuration: Cdo, limits: Limits) -> None:
         for command in configuration.commands:
             match command:
                 case cdo.Write(address=address, value=value):
@@ -92,11 +97,13 @@ class Machine:
         stream: Transaction | Lx6Stream,
         arguments: Sequence[int],
         *,
+        images: Mapping[int, Cdo] | None = None,
         step_limit: int | None = None,
         deadline: float | None = None,
     ) -> RunReport:
         """Executes a stream to its end. `arguments`: device addresses of the data buffers, kernel order.
 
+        `images`: configurations by PDI id, for LOAD_PDI; one that is not there is read from DDR.
         `step_limit` bounds bundles and DMA steps, `deadline` (time.monotonic()) the wall clock. Raises
         EmulationError; for a deadlock its message names who waits for what.
         """
@@ -108,7 +115,9 @@ class Machine:
         bundles = {core.name: core.bundles for core in array.cores}
         started = self._clocks()
         start = array.time()
-        controller = Controller(array, stream, arguments)
+        controller = Controller(
+            array, stream, arguments, functools.partial(self._load_pdi, images or {}, limits)
+        )
         while True:
             moved = controller.advance()
             if controller.done:
@@ -138,6 +147,18 @@ class Machine:
             warnings=array.take_warnings(),
             settled=settled,
         )
+
+    def _load_pdi(
+        self, images: Mapping[int, Cdo], limits: Limits, pdi_id: int, size: int, address: int
+    ) -> None:
+        if pdi_id in images:
+            self._configure(images[pdi_id], limits)
+            return
+        if not 0 < size <= MAXIMUM_PDI_BYTES:
+            raise EmulationError(
+                f"there is no PDI {pdi_id}, and none of {size} bytes in DDR", kind="bad-argument"
+            )
+        self._configure(pdi.parse(self._memory.read(address, size).tobytes()).cdo, limits)
 
     def _settle(self, deadline: float | None) -> bool:
         """Lets the array go on for a bounded time; True when it stands still."""

@@ -48,14 +48,31 @@ _ARBITER_MASK, _MSEL_SHIFT = 7, 3
 
 
 class Arbiter:
-    """Grants its masters to one packet at a time, in turns where several wait."""
+    """Grants its masters to one packet at a time, in turns where several wait.
+
+    With deterministic merge the turns are prescribed: `order` lists slave ports, each as often as it may
+    send a packet, over and over.
+    """
 
     def __init__(self) -> None:
         self.owner: PacketInput | None = None
         self.waiting: list[PacketInput] = []
+        self.order: list[int] = []
+        self._turn = 0
+
+    def prescribe(self, order: list[int]) -> None:
+        """Sets deterministic merge; an empty list switches it off."""
+        self.order = order
+        self._turn = 0
 
     def request(self, who: PacketInput) -> bool:
         """True when `who` may send its packet now."""
+        if self.order:
+            if self.owner is None and self.order[self._turn] == who.slave:
+                self.owner = who
+                self._turn = (self._turn + 1) % len(self.order)
+                return True
+            return False
         if self.owner is None and (not self.waiting or self.waiting[0] is who):
             if self.waiting:
                 self.waiting.pop(0)
@@ -103,6 +120,11 @@ class StreamSwitch:
             return relay
         found = self.ends.get(master)
         return None if found is None else found()
+
+    def set_merge(self, arbiter: int, slaves: list[tuple[int, int]], *, enable: bool) -> None:
+        """Deterministic merge of an arbiter: (slave port, packets) in order."""
+        order = [slave for slave, packets in slaves for _ in range(packets)]
+        self.arbiters[arbiter].prescribe(order if enable else [])
 
     def circuit_masters(self, slave: int) -> list[Port]:
         """Circuit-switched masters that name this slave."""

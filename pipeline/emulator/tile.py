@@ -43,6 +43,9 @@ _REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
 _CONTROLLER_IDLE, _CONTROLLER_RUNNING = 0, 2
 """Values of STATUS in a channel's status register (aie-rt)."""
 
+_MERGE = "STREAM_SWITCH_DETERMINISTIC_MERGE_ARB"
+_MERGE_PARTS = ("SLAVE0_1", "SLAVE2_3", "CTRL")
+
 LOCKS_PER_MEMORY_TILE = 64
 _LOCAL_ONLY_CHANNELS = (4, 5)
 """Channels of a memory tile that reach neither memories nor locks of neighbours (mlir-aie's verifier)."""
@@ -89,6 +92,7 @@ class Tile:
             "STREAM_SWITCH_MASTER": self._set_master,
             "STREAM_SWITCH_SLAVE": self._set_slave,
             "STREAM_SWITCH_SLOT": self._set_slot,
+            **{f"{_MERGE}_{part}": lambda index, _: self._set_merge(index) for part in _MERGE_PARTS},
             "MUX_CONFIG": lambda _index, _value: self.fabric.changed(),
             "DEMUX_CONFIG": lambda _index, _value: self.fabric.changed(),
             "DMA_S2MM_CTRL": lambda index, value: self._set_control(Direction.S2MM, index, value),
@@ -268,6 +272,14 @@ class Tile:
     def _set_slot(self, index: int, value: int) -> None:
         self.switch.slots[index] = value
         self.fabric.changed()
+
+    def _set_merge(self, arbiter: int) -> None:
+        fields: dict[str, int] = {}
+        for part in _MERGE_PARTS:
+            found = register(self.kind, f"{_MERGE}_{part}")
+            fields |= found.decode(self.registers.get(found.at(arbiter), 0))
+        slaves = [(fields[f"SLAVE_ID_{turn}"], fields[f"PACKET_COUNT_{turn}"]) for turn in range(4)]
+        self.switch.set_merge(arbiter, slaves, enable=bool(fields["ENABLE"]))
 
     def _set_control(self, direction: Direction, index: int, value: int) -> None:
         channel = self.channels[direction, index]

@@ -25,16 +25,16 @@ def check_element(element: str) -> None:
 
 
 def check_value(value: int | float, element: str) -> int | float:
-    """The value as the type has it. Raises UsageError where it does not fit."""
+    """The value as the type has it, i8 255 as -1. Raises UsageError where it does not fit."""
     if dtypes.is_float(element):
         return float(value)
     if int(value) != value:
         raise UsageError(f"the value {value} does not fit the integer type {element}")
     bits = 64 if element == "index" else int(dtypes.canonical(element)[1:])
-    low, high = (0, 1) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    low, high = (0 if bits == 1 else -(1 << (bits - 1))), (1 << bits) - 1
     if not low <= value <= high:
         raise UsageError(f"the value {value} does not fit the type {element} ({low} to {high})")
-    return int(value)
+    return int(value) if bits == 1 else wrapped(int(value), element)
 
 
 def number_text(value: int | float, element: str) -> str:
@@ -46,5 +46,5 @@ def number_text(value: int | float, element: str) -> str:
 
 def wrapped(value: int, element: str) -> int:
     """An integer sum as the type holds it, in two's complement."""
-    bits = int(dtypes.canonical(element)[1:])
+    bits = 64 if element == "index" else int(dtypes.canonical(element)[1:])
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from .. import dtypes
 from ..program import TensorType
-from . import mlir
+from . import capi, mlir
 from .arithmetic import Number, bit_width
 
 _COMPOSITE = "#util.composite<"
@@ -22,7 +22,7 @@ def dense(handle: int, type_: TensorType) -> tuple[bytes, bool] | None:
     None for an attribute that is neither dense elements nor a resource in the module.
     """
     bits = dtypes.storage_bits(type_.element)
-    found = mlir.dense_bytes(handle, type_.count, max(bits // 8, 1))
+    found = capi.dense_bytes(handle, type_.count, max(bits // 8, 1))
     if found is None:
         return None
     data, splat = found
@@ -49,7 +49,7 @@ def scalar(attribute: mlir.Attribute, element: str, context: mlir.Context) -> Nu
     width = bit_width(element)
     if width is None:
         return None
-    data = mlir.scalar_bytes(attribute, context, -(-width // 8))
+    data = capi.scalar_bytes(attribute, context, -(-width // 8))
     return Number(int.from_bytes(data, "little") & ((1 << width) - 1), element)
 
 
@@ -83,7 +83,7 @@ def buffer(attribute: mlir.Attribute, context: mlir.Context) -> bytes | None:
     shape, element = found
     if -1 in shape or not dtypes.is_known(element):
         return None
-    return whole(mlir.handle(attribute), TensorType(shape, element))
+    return whole(capi.handle(attribute), TensorType(shape, element))
 
 
 def _packed(codes: bytes, bits: int) -> bytes:

@@ -27,7 +27,7 @@ from ..program import (
     SourceModule,
     TensorType,
 )
-from . import mlir
+from . import capi, mlir
 from .arithmetic import Number, bit_width
 from .dispatches import DispatchTable
 from .flags import with_defaults
@@ -206,7 +206,7 @@ class _Extraction:
                 initial = mlir.attribute(op, "initial_value")
                 type_ = str(getattr(op.attributes["type"], "value", ""))
                 if initial is not None and bit_width(type_) is not None:
-                    value = mlir.scalar_bytes(
+                    value = capi.scalar_bytes(
                         initial, self._session.context, -(-(bit_width(type_) or 8) // 8)
                     )
                     number = Number(int.from_bytes(value, "little"), type_)

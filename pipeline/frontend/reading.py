@@ -14,7 +14,7 @@ from typing import cast
 from .. import dtypes
 from ..errors import CompileError
 from ..program import Attribute, SourceLocation, TensorOp, TensorType, Value
-from . import constants, mlir
+from . import capi, constants, mlir
 from .arithmetic import FLOAT_PREDICATES, INTEGER_PREDICATES, Number, evaluate
 from .location import place
 from .mlir import Context, Operation
@@ -174,7 +174,7 @@ class OpReader:
 
     def _constant(self, op: Operation) -> None:
         type_ = self.type_of(op.results[0].type, op)
-        handle = mlir.attribute_handle(op, "value")
+        handle = capi.attribute_handle(op, "value")
         if mlir.shaped(op.results[0].type) is not None and handle is not None:
             found = constants.dense(handle, type_)
             if found is None:

@@ -13,10 +13,11 @@ from typing import Any, cast
 
 from ..errors import CompileError
 from ..program import SourceLocation
+from .capi import declare
 from .diagnostics import Diagnostic, Severity, compile_error, from_callback
 from .flags import session_flags
 from .location import locations
-from .mlir import Context, Location, Operation, declare, ir
+from .mlir import Context, Location, Operation, ir
 from .nesting import check_nesting
 
 # Dispatch formation is the same for every CPU target; vmvx is the one that loads the least.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from .. import dtypes
 from ..program import AffineResult, Attribute, ScalarBody, ScalarOp, Structured, TensorType
-from . import affine, mlir
+from . import affine, capi, mlir
 from .arithmetic import FLOAT_PREDICATES, INTEGER_PREDICATES, Number, bit_width
 from .mlir import Operation
 
@@ -95,7 +95,7 @@ class BodyReader:
             if width is None:
                 return None
             value = op.attributes["value"]
-            attributes["value"] = mlir.scalar_bytes(value, mlir.context_of(op), -(-width // 8))
+            attributes["value"] = capi.scalar_bytes(value, mlir.context_of(op), -(-width // 8))
         elif op.name == "linalg.index":
             attributes["dim"] = mlir.integer(op, "dim")
         elif op.name == "arith.cmpi":

@@ -13,7 +13,7 @@ from ..program import SourceFunction, SourceLocation, SourceModule, TensorOp
 from ..verdict import BufferOperation, FillFate
 from .builtins import is_builtin_fill
 from .decoding import scalar_value
-from .interpretation import DispatchRun
+from .happenings import DispatchRun
 from .operations import FILLING_OPS, Located
 
 _HOST_STAGE = "hal"

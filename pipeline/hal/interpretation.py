@@ -10,14 +10,13 @@ IREE's output.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..frontend import mlir
 from ..frontend.arithmetic import Number, evaluate
 from ..frontend.constants import scalar
 from ..frontend.location import locations, place
 from ..frontend.mlir import Block, Context, Operation
-from ..program import SourceLocation
+from .happenings import DispatchRun, Happening, Place, Recorded, Returned, Touch, resolved, sum_known
 from .values import (
     UNKNOWN,
     ArgumentView,
@@ -46,62 +45,6 @@ _TOUCHING = {
 # the same for the source of a copy: its buffer and offset
 _COPY_SOURCE = {"hal.command_buffer.copy_buffer": (1, 2), "hal.device.queue.copy": (4, 5)}
 _DISPATCH = "hal.command_buffer.dispatch"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A byte range of a buffer that an op touches; `slot` where the buffer is not known."""
-
-    buffer: HalBuffer | None
-    offset_bytes: int | None
-    length_bytes: int | None
-    slot: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """An op that changes a buffer."""
-
-    form: str
-    kind: str
-    target: Place
-    source: Place | None
-    pattern: Number | None
-    pattern_type: str | None
-    location: SourceLocation
-    places: frozenset[SourceLocation]
-
-
-@dataclass(frozen=True, slots=True)
-class DispatchRun:
-    """A dispatch: its entry point, push constants and bindings."""
-
-    name: str
-    constants: tuple[Number | None, ...]
-    bindings: tuple[Place, ...]
-    location: SourceLocation
-    places: frozenset[SourceLocation]
-
-
-Recorded = Touch | DispatchRun
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """What happens to buffers, where in the program, and when."""
-
-    what: Recorded
-    function: str
-    when: str
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """A result of a function and the range it lives in."""
-
-    function: str
-    index: int
-    range: BufferRange
 
 
 class HalReader:
@@ -300,13 +243,13 @@ class HalReader:
         if source is None:
             self._values[op.results[0]] = UNKNOWN
         else:
-            offset = _sum(source.offset_bytes, self._size(op.operands[1]))
+            offset = sum_known(source.offset_bytes, self._size(op.operands[1]))
             self._values[op.results[0]] = View(BufferRange(source.buffer, offset, self._size(op.operands[2])))
 
     def _subspan(self, op: Operation) -> None:
         source = self._range(op.operands[0])
         if source is not None:
-            offset = _sum(source.offset_bytes, self._size(op.operands[1]))
+            offset = sum_known(source.offset_bytes, self._size(op.operands[1]))
             self._values[op.results[0]] = BufferRange(source.buffer, offset, self._size(op.operands[2]))
 
     def _allocate(self, op: Operation) -> None:
@@ -334,7 +277,7 @@ class HalReader:
         start = self._size(offset)
         found = self._value(buffer)
         if isinstance(found, BufferRange):
-            return Place(found.buffer, _sum(found.offset_bytes, start), size)
+            return Place(found.buffer, sum_known(found.offset_bytes, start), size)
         # an index names a slot of the command buffer's binding table
         slot = found.bits if isinstance(found, Number) and str(buffer.type) == "index" else None
         return Place(None, start, size, slot)
@@ -390,38 +333,10 @@ class HalReader:
         slots = [self._place(rest[i], rest[count + i], rest[2 * count + i]) for i in range(count)]
         commands.executed = True
         for what in commands.recorded:
-            self.happenings.append(Happening(_resolved(what, slots), self._function, self._when))
+            self.happenings.append(Happening(resolved(what, slots), self._function, self._when))
 
 
 def _merge(known: dict[Block, list[HalValue]], target: Block, values: list[HalValue]) -> None:
     """Adds what one edge says about a block's arguments; the first that is known stays."""
     before = known.setdefault(target, values)
     known[target] = [new if old is UNKNOWN else old for old, new in zip(before, values, strict=False)]
-
-
-def _sum(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
-def _resolved(what: Recorded, slots: Sequence[Place]) -> Recorded:
-    """The record with slots replaced by the buffers of one submission."""
-
-    def fill_in(part: Place) -> Place:
-        if part.slot is None or part.slot >= len(slots):
-            return part
-        slot = slots[part.slot]
-        return Place(slot.buffer, _sum(slot.offset_bytes, part.offset_bytes), part.length_bytes)
-
-    if isinstance(what, DispatchRun):
-        bindings = tuple(fill_in(part) for part in what.bindings)
-        return DispatchRun(what.name, what.constants, bindings, what.location, what.places)
-    return Touch(
-        what.form,
-        what.kind,
-        fill_in(what.target),
-        what.source and fill_in(what.source),
-        what.pattern,
-        what.pattern_type,
-        what.location,
-        what.places,
-    )

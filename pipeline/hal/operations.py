@@ -12,7 +12,8 @@ from ..program import SourceLocation, SourceModule
 from ..verdict import BufferOperation
 from .builtins import BuiltinReader, is_builtin_fill
 from .decoding import element_value
-from .interpretation import DispatchRun, HalReader, Happening, Place, Touch
+from .happenings import DispatchRun, Happening, Place, Touch
+from .interpretation import HalReader
 
 # ops of the source that become fills; their result's element type is the fill's
 FILLING_OPS = frozenset({"linalg.fill", "arith.constant", "tensor.pad", "tensor.splat"})

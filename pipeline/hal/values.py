@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..frontend.arithmetic import Number
 
 if TYPE_CHECKING:
-    from .interpretation import Recorded
+    from .happenings import Recorded
 
 
 @dataclass(eq=False, slots=True)

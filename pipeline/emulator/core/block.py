@@ -434,7 +434,7 @@ class BlockTranslator:
         assert choice is not None
         key = environment[node.args[0]]
         args = [environment[a] for a in node.args[1:]]
-        if key.number is not None:
+        if key.number is not None and choice.accepts(key.number):
             return self._arm(node, key.number, args)
         arms: list[tuple[Operand, str]] = []
         done, other = w.names.fresh("chosen"), w.names.fresh("other")
@@ -483,9 +483,9 @@ class BlockTranslator:
         assert node.choice is not None
         found = sorted(self._around.learned.get(node.choice.name, ()))
         for value in sorted(as_lanes(v)[0] for v in self._possible(node.args[0])):
-            if value not in found and node.choice.accepts(value):
+            if value not in found:
                 found.append(value)
-        return found[:MAX_CASES]
+        return [value for value in found if node.choice.accepts(value)][:MAX_CASES]
 
     def _possible(self, node: Value) -> set[PlainValue]:
         if node.name == "constant":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ...errors import EmulationError
+from ...isa.semantics import UndefinedMode
 from ...isa.semantics.registers import register
 from .jit import JitEngine
 from .plain import Fault, PlainEngine
@@ -78,6 +79,9 @@ class Core:
             stop = self._run(budget)
         except (Fault, CannotIssue) as fault:
             raise EmulationError(str(fault), kind=fault.kind, tile=self.name, pc=self.pc) from None
+        except UndefinedMode as error:
+            message = f"{error}: not defined"
+            raise EmulationError(message, kind="unknown-instruction", tile=self.name, pc=self.pc) from None
         self._done = stop.kind == "done"
         return stop
 

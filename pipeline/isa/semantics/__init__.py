@@ -6,7 +6,34 @@ which each happens. The emulator's engines evaluate it; nothing else says what a
 
 from __future__ import annotations
 
-from . import address, control, memory, scalar
-from .meaning import Meaning, has_meaning, meaning_of
+# Importing a module registers its meanings.
+from . import (
+    address,
+    control,
+    memory,
+    scalar,
+    vector_arithmetic,
+    vector_convert,
+    vector_float,
+    vector_mac,
+    vector_memory,
+    vector_permute,
+)
+from .meaning import Meaning, UndefinedMode, has_meaning, meaning_of
 
-__all__ = ["Meaning", "address", "control", "has_meaning", "meaning_of", "memory", "scalar"]
+__all__ = [
+    "Meaning",
+    "UndefinedMode",
+    "address",
+    "control",
+    "has_meaning",
+    "meaning_of",
+    "memory",
+    "scalar",
+    "vector_arithmetic",
+    "vector_convert",
+    "vector_float",
+    "vector_mac",
+    "vector_memory",
+    "vector_permute",
+]

@@ -11,11 +11,6 @@ from ..bundle import SlotInstruction
 from .meaning import Moment, PortKind, meaning
 from .value import I1, I32, Value, constant
 
-LINK_LATENCY = 4
-STREAM_READ_LATENCY = 7
-STREAM_READ_STATUS_LATENCY = 8
-STREAM_WRITE_STATUS_LATENCY = 3
-
 _TLAST_BIT = 0
 _SUCCESS_BIT = 1
 """srSS0 after a read: bit 0 TLAST, bit 1 success (llvm-aie, aiev2_streams.h)."""
@@ -33,13 +28,13 @@ def jump_indirect(m: Moment, i: SlotInstruction) -> None:
 
 @meaning("JL")
 def call(m: Moment, i: SlotInstruction) -> None:
-    m.write("lr", m.next_address(), ready=LINK_LATENCY)
+    m.write("lr", m.next_address())
     m.branch(i.immediate("cpmaddr"), kind="call")
 
 
 @meaning("JL_IND")
 def call_indirect(m: Moment, i: SlotInstruction) -> None:
-    m.write("lr", m.next_address(), ready=LINK_LATENCY)
+    m.write("lr", m.next_address())
     m.branch(m.read(i.register("mPm")), kind="call")
 
 
@@ -63,7 +58,7 @@ def jump_if_not_zero_and_decrement(m: Moment, i: SlotInstruction) -> None:
     """Tests the value before it is decremented (facts 2.3); sets the carry as the subtraction does."""
     x = m.read(i.register("mRx0"))
     m.write(i.register("mRx"), x - 1)
-    m.write("srCarry", x.eq(0), ready=1)
+    m.write("srCarry", x.eq(0))
     m.branch(m.read(i.register("mPm")), condition=x.ne(0))
 
 
@@ -89,17 +84,17 @@ def event(m: Moment, i: SlotInstruction) -> None:
 @meaning("MOV_mv_ss2scl")
 def read_stream(m: Moment, i: SlotInstruction) -> None:
     word, tlast = m.port("stream-read")
-    m.write(i.register("mRa"), word, ready=STREAM_READ_LATENCY)
-    m.write("srSS0", tlast.zext(32) | 1 << _SUCCESS_BIT, ready=STREAM_READ_STATUS_LATENCY)
+    m.write(i.register("mRa"), word)
+    m.write("srSS0", tlast.zext(32) | 1 << _SUCCESS_BIT)
 
 
 @meaning("MOV_NB_mv_ss2scl")
 def try_read_stream(m: Moment, i: SlotInstruction) -> None:
     """Does not wait: srSS0 says whether there was a word."""
     word, tlast, success = m.port("try-stream-read")
-    m.write(i.register("mRa"), word, ready=STREAM_READ_LATENCY)
+    m.write(i.register("mRa"), word)
     status = tlast.zext(32).shl(_TLAST_BIT) | success.zext(32).shl(_SUCCESS_BIT)
-    m.write("srSS0", status, ready=STREAM_READ_STATUS_LATENCY)
+    m.write("srSS0", status)
 
 
 @meaning(r"MOV_(NB_)?(TLAST_)?mv_scl2ms(_doTlast_reg)?")
@@ -143,4 +138,4 @@ def _put(m: Moment, word: Value, tlast: Value, *, blocking: bool) -> None:
         m.port("stream-write", word, tlast)
         return
     (success,) = m.port("try-stream-write", word, tlast)
-    m.write("srMS0", success, ready=STREAM_WRITE_STATUS_LATENCY)
+    m.write("srMS0", success)

@@ -10,7 +10,8 @@ Time is counted in issued bundles. Stage 0 is the bundle in which the instructio
 the bundle n later, for what the pipeline reads or does late (the accumulator of a MAC, the memory write
 of `vst.srs`). Within one bundle all stages read registers and memory before any of them writes. A
 written register can be read from `ready` bundles after issue on; a read along the same bypass as the
-write's sees it one bundle earlier.
+write's sees it one bundle earlier. When results land and which bypasses there are comes from the same
+tables that the scheduler uses (isa/effects.py).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 from ..bundle import SlotInstruction
+from ..effects import effects
+from ..registers import units
 from .registers import register
 from .value import I1, I20, I32, RegisterRead, Type, Value, constant
 
@@ -42,6 +45,11 @@ BranchKind: TypeAlias = Literal["jump", "call", "return"]
 
 BRANCH_DELAY = 5
 """Bundles that are executed after a branch before it takes effect (facts 2.2)."""
+
+
+class UndefinedMode(Exception):
+    """A mode word or control register holds a value for which no meaning is defined."""
+
 
 _RESULTS: dict[PortKind, tuple[Type, ...]] = {
     "stream-read": (I32, I1),
@@ -186,6 +194,7 @@ class Moment:
 
     def __init__(self, instruction: SlotInstruction, stages: list[Stage], offset: int = 0) -> None:
         self._instruction = instruction
+        self._effects = effects(instruction)
         self._stages = stages
         self._stage = Stage(len(stages), offset)
         stages.append(self._stage)
@@ -196,14 +205,16 @@ class Moment:
             raise ValueError("stages have to be asked for in rising order")
         return Moment(self._instruction, self._stages, bundles)
 
-    def read(self, name: str, type_: Type | None = None, *, bypass: str = "") -> Value:
+    def read(self, name: str, type_: Type | None = None) -> Value:
         """The register's value now, as its own type or bitcast to `type_`."""
         reg = register(name)
-        value = Value("read", reg.type, read=RegisterRead(name, bypass), stage=self._stage.index)
+        unit = units(name)[0]
+        bypass = next((a.bypass for a in self._effects.reads if a.register == unit), None)
+        value = Value("read", reg.type, read=RegisterRead(name, bypass or ""), stage=self._stage.index)
         return value if type_ is None else value.bitcast(type_)
 
-    def write(self, name: str, value: Value, *, ready: int | None = None, bypass: str = "") -> None:
-        """Write a register. `ready` counts from issue; by default the table's latency.
+    def write(self, name: str, value: Value, *, ready: int | None = None) -> None:
+        """Write a register. `ready` counts from issue; by default as isa/effects.py has it.
 
         A scalar wider than the register is cut; a narrower one is zero-extended (a 20-bit register moved
         to a 32-bit one: llvm-aie treats G_ZEXT of s20 as a copy).
@@ -215,11 +226,15 @@ class Moment:
             value = value.trunc(type_.width)
         else:
             value = value.zext(type_.width)
-        latency = self._instruction.opcode.latency
-        when = (latency if latency is not None else 1) if ready is None else ready
-        if when <= self._stage.offset:
+        unit = units(name)[0]
+        access = next((a for a in self._effects.writes if a.register == unit), None)
+        if ready is None and access is None:
+            raise ValueError(f"{self._instruction.opcode.name} is not said to write {name}")
+        when = access.stage if ready is None and access is not None else ready
+        if when is None or when <= self._stage.offset:
             raise ValueError(f"{name} would be written before it is computed")
-        self._stage.effects.append(Write(name, value, when, bypass))
+        bypass = access.bypass if access is not None else None
+        self._stage.effects.append(Write(name, value, when, bypass or ""))
 
     def load(self, address: Value, type_: Type) -> Value:
         """Memory at `address` (20 bits), which must be aligned to the size of `type_`."""

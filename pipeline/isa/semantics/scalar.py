@@ -38,13 +38,13 @@ def subtract_with_borrow(m: Moment, i: SlotInstruction) -> None:
 def _add(m: Moment, i: SlotInstruction, a: Value, b: Value, carry: Value) -> None:
     total = a.zext(33) + b.zext(33) + carry.zext(33)
     m.write(i.register("mRx"), total.trunc(32))
-    m.write(CARRY, total.lshr(32).trunc(1), ready=1)
+    m.write(CARRY, total.lshr(32).trunc(1))
 
 
 def _subtract(m: Moment, i: SlotInstruction, borrow: Value) -> None:
     total = m.read(i.register("mRx0")).zext(33) - m.read(i.register("mRy")).zext(33) - borrow.zext(33)
     m.write(i.register("mRx"), total.trunc(32))
-    m.write(CARRY, total.lshr(32).trunc(1), ready=1)
+    m.write(CARRY, total.lshr(32).trunc(1))
 
 
 def _second(m: Moment, i: SlotInstruction) -> Value:
@@ -59,7 +59,7 @@ def absolute(m: Moment, i: SlotInstruction) -> None:
     x = m.read(i.register("mRx0"))
     negative = x.slt(0)
     m.write(i.register("mRx"), negative.select(-x, x))
-    m.write(CARRY, negative, ready=1)
+    m.write(CARRY, negative)
 
 
 @meaning("AND")

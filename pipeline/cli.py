@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Annotated, NoReturn, TypeVar
 
-import click
 import typer
 
 from . import __version__
@@ -53,16 +52,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except AiepipeError as error:
         return _failed(error, as_json=as_json)
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
-        return UsageError.exit_code
-    except click.ClickException as error:
-        usage = UsageError(
-            error.format_message(),
-            remedy="see `aiepipe --help` and `aiepipe COMMAND --help`",
-        )
-        return _failed(usage, as_json=as_json)
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -70,7 +60,20 @@ def run_command(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as fault:  # noqa: BLE001  (a fault of ours: never a bare traceback)
-        return _internal(fault, arguments)
+        if type(fault).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(str(fault) + "\n")
+            return UsageError.exit_code
+        usage = _usage_error(fault)
+        return _internal(fault, arguments) if usage is None else _failed(usage, as_json=as_json)
+
+
+def _usage_error(fault: Exception) -> UsageError | None:
+    """The parser's complaint as ours. Typer carries a click of its own or uses the installed one, by its
+    version, so its exceptions are known by what they offer and not by their class."""
+    format_message = getattr(fault, "format_message", None)
+    if not callable(format_message):
+        return None
+    return UsageError(str(format_message()), remedy="see `aiepipe --help` and `aiepipe COMMAND --help`")
 
 
 def _failed(error: AiepipeError, *, as_json: bool) -> int:

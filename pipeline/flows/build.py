@@ -48,7 +48,7 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
     with Compiler() as compiler, clock.stage("front end", "compiling with IREE") as notes:
         scalars: dict[str, Mapping[int, bytes]] = {}
         if options.inputs:
-            problem = pose(compiler, source, function=options.function, inputs=options.inputs, seed=None)
+            problem = pose(compiler, source, function=options.function, inputs=options.inputs)
             scalars[problem.function.name] = problem.scalars
         program = compiler.compile(source.file, source.text, flags=options.iree_flags, scalars=scalars)
         describe_front_end(notes, source, program, options.iree_flags)

@@ -25,7 +25,7 @@ from .build import compile_dispatches, describe_front_end, dispatch_reports, hos
 from .device import RunSettings, open_device
 from .judgement import Expectation, Judge, given_expectations
 from .oracle import ORACLES, iree_results
-from .problem import Problem, pose
+from .problem import Arguments, Problem, pose
 from .program_directory import write_program
 from .repetition import repeat_line
 from .run import execute, run_built, seeds
@@ -66,9 +66,7 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
         compiler.start()
         backend = registry.load(options.backend)
         with clock.stage("front end", "compiling with IREE") as notes:
-            problem = pose(
-                compiler, source, function=options.function, inputs=options.inputs, seed=options.seed
-            )
+            problem = pose(compiler, source, function=options.function, inputs=options.inputs)
             name = problem.function.name
             program = compiler.compile(
                 source.file,
@@ -78,6 +76,7 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
                 functions=[name],
             )
             function = host_function(program, name)
+            arguments = problem.arguments(options.inputs, options.seed)
             describe_front_end(notes, source, program, options.iree_flags)
         look = beside.submit(_inspect, compiler, source, options.iree_flags)
         with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
@@ -85,12 +84,12 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
             if options.output_directory is not None:
                 notes.files += write_program(Path(options.output_directory), built)
         with clock.stage("reference", "evaluating the MLIR with numpy") as notes:
-            expected, accumulations = _expectations(options.expected, problem, function, notes)
-            notes_on_oracle = _second_opinion(options, source, problem, expected)
+            expected, accumulations = _expectations(options.expected, problem, arguments, function, notes)
+            notes_on_oracle = _second_opinion(options, source, problem, arguments, expected)
         judge = Judge(expected)
         device = open_device(settings)
         with clock.stage("run", f"running on {device.report.name}") as notes:
-            work = run_built(built, function, problem.arguments.arrays, device, policy, settings)
+            work = run_built(built, function, arguments.arrays, device, policy, settings)
             result = execute(work, settings, judge, progress, notes)
         progress("inspecting the HAL IR")
         inspection, seconds = look.result()
@@ -104,12 +103,12 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
         dispatches=dispatch_reports(built),
         device=device.report,
         policy=policy.name,
-        inputs=problem.arguments.reports,
+        inputs=arguments.reports,
         accumulations=accumulations,
         warnings=notes_on_oracle,
-        repeat_with=repeat_line("build-run", options, problem.arguments.seed),
+        repeat_with=repeat_line("build-run", options, arguments.seed),
         output_directory=options.output_directory,
-        seeds=seeds(settings, problem.arguments.seed),
+        seeds=seeds(settings, arguments.seed),
         versions=tool_versions(),
     )
     return judge.report(report, result)
@@ -122,13 +121,13 @@ def _inspect(compiler: Compiler, source: SourceText, flags: Sequence[str]) -> tu
 
 
 def _expectations(
-    given: Sequence[str], problem: Problem, function: HostFunction, notes: StageNotes
+    given: Sequence[str], problem: Problem, arguments: Arguments, function: HostFunction, notes: StageNotes
 ) -> tuple[tuple[Expectation, ...], tuple[Accumulation, ...]]:
     """What the results should be: as given, else as numpy evaluates the source."""
     if given:
         notes.note = "given by --expected-output"
         return given_expectations(function, given), ()
-    evaluated = reference(problem.function, problem.arguments.arrays)
+    evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))
     types = [result.type for result in function.results]
     expected = tuple(
@@ -139,12 +138,16 @@ def _expectations(
 
 
 def _second_opinion(
-    options: BuildRunOptions, source: SourceText, problem: Problem, expected: Sequence[Expectation]
+    options: BuildRunOptions,
+    source: SourceText,
+    problem: Problem,
+    arguments: Arguments,
+    expected: Sequence[Expectation],
 ) -> tuple[str, ...]:
     """Where IREE's CPU backend differs from what is expected, one line per result."""
     if options.oracle != "iree":
         return ()
-    theirs = iree_results(source, problem.function, problem.arguments.arrays, options.iree_flags)
+    theirs = iree_results(source, problem.function, arguments.arrays, options.iree_flags)
     lines: list[str] = []
     for expectation, got in zip(expected, theirs, strict=True):
         found = compare(

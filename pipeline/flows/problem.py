@@ -38,32 +38,31 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A function of a module with its arguments. `scalars` are those that become part of the program."""
+    """A function of a module. `scalars` are the arguments whose values become part of the program."""
 
     module: SourceModule
     function: SourceFunction
-    arguments: Arguments
     scalars: Mapping[int, bytes]
 
+    def arguments(self, inputs: Sequence[str], seed: int | None) -> Arguments:
+        """Arrays for the function, which must be compilable: its types are static then. Raises UsageError."""
+        types = [value.type for value in self.function.arguments]
+        return make_arguments(self.function.name, types, inputs, seed)
 
-def pose(
-    compiler: Compiler, source: SourceText, *, function: str | None, inputs: Sequence[str], seed: int | None
-) -> Problem:
-    """Reads the module, chooses the function, makes its arguments.
 
-    Raises CompileError (the module or the function cannot be compiled), UsageError (no such function,
-    inputs that do not fit).
+def pose(compiler: Compiler, source: SourceText, *, function: str | None, inputs: Sequence[str]) -> Problem:
+    """Reads the module and chooses the function; `inputs` are looked at only for the values of scalars.
+
+    Raises CompileError (the module or the function cannot be read), UsageError (no such function, a
+    scalar without a value).
     """
     module = compiler.parse(source.file, source.text)
     chosen = choose(module, function)
     if not chosen.scalars:
-        arguments = make_arguments(chosen.name, [v.type for v in chosen.arguments], inputs, seed)
-        return Problem(module, chosen, arguments, {})
+        return Problem(module, chosen, {})
     scalars = _scalar_values(chosen, inputs)
     module = compiler.parse(source.file, source.text, scalars={chosen.name: scalars})
-    chosen = choose(module, chosen.name)
-    arguments = make_arguments(chosen.name, [v.type for v in chosen.arguments], inputs, seed)
-    return Problem(module, chosen, arguments, scalars)
+    return Problem(module, choose(module, chosen.name), scalars)
 
 
 def choose(module: SourceModule, name: str | None) -> SourceFunction:

@@ -46,6 +46,19 @@ def reference(function: SourceFunction, inputs: Sequence[Array]) -> Reference:
     Raises UsageError when they do not; CompileError, naming op and location, for an op that it does not
     know or that reads a tensor which nothing wrote.
     """
+    values, accumulations = trace(function, inputs)
+    returned = [values[value.id] for value in function.returns]
+    return Reference(
+        tuple(known.array for known in returned),
+        tuple(known.bound for known in returned),
+        accumulations,
+    )
+
+
+def trace(
+    function: SourceFunction, inputs: Sequence[Array]
+) -> tuple[dict[str, Known], tuple[Accumulation, ...]]:
+    """Every value of the function by its id, and the accumulations. Raises as `reference` does."""
     values = dict(_arguments(function, inputs))
     accumulations: list[Accumulation] = []
     for op in function.ops:
@@ -58,12 +71,7 @@ def reference(function: SourceFunction, inputs: Sequence[Array]) -> Reference:
             results = tensors.apply(op, operands)
         for value, known in zip(op.results, results, strict=True):
             values[value.id] = known
-    returned = [values[value.id] for value in function.returns]
-    return Reference(
-        tuple(known.array for known in returned),
-        tuple(known.bound for known in returned),
-        tuple(accumulations),
-    )
+    return values, tuple(accumulations)
 
 
 def _arguments(function: SourceFunction, inputs: Sequence[Array]) -> list[tuple[str, Known]]:

@@ -287,6 +287,7 @@ class CoreUnit:
                 f"{self.name} uses stream port {port}; a core has one input and one output, number 0",
                 kind="bad-port",
                 tile=self.name,
+                pc=None if self.engine is None else self.engine.pc,
             )
 
     def _flush(self, *, last: bool = False) -> None:

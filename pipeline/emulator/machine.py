@@ -29,7 +29,7 @@ DEFAULT_STEP_LIMIT = 20_000_000_000
 MAXIMUM_PDI_BYTES = 1 << 26
 
 SETTLE_STEPS = 200_000
-"""Steps that the array may take after the stream has ended: hardware does not stop then either."""
+"""Steps that the array may take after it was configured, and after a stream: hardware does not stop then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,20 @@ class Machine:
         cores: CoreFactory | None = None,
     ) -> None:
         self._memory = memory
+        self._fault: EmulationError | None = None
         self.array = Array(
             columns, memory, functools.partial(Core, engine=engine) if cores is None else cores
         )
 
     def load(self, configuration: Cdo) -> None:
-        """Executes the commands of a CDO. Raises EmulationError."""
+        """Executes the commands of a CDO, then lets the array go on to where it has to wait: on hardware
+        enabled cores have done so long before the first instruction stream comes. Raises EmulationError
+        for what the CDO writes; what goes wrong after that is raised by the next run.
+        """
+        self._fault = None
         self.array.steps = 0
         self._configure(configuration, Limits(SETTLE_STEPS, None))
+        self._settle(None, running=False)
 
     def _configure(self, configuration: Cdo, limits: Limits) -> None:
         for command in configuration.commands:
@@ -107,6 +113,8 @@ class Machine:
         `step_limit` bounds bundles and DMA steps, `deadline` (time.monotonic()) the wall clock. Raises
         EmulationError; for a deadlock its message names who waits for what.
         """
+        if self._fault is not None:
+            raise self._fault
         array = self.array
         limits = Limits(DEFAULT_STEP_LIMIT if step_limit is None else step_limit, deadline)
         array.steps = 0
@@ -128,7 +136,9 @@ class Machine:
             limits.check(array.steps)
         cycles = array.time() - start
         written = array.transfers.written()
-        settled = self._settle(deadline)
+        settled = self._settle(deadline, running=True)
+        if self._fault is not None:
+            array.warn(f"after the end of the instruction stream: {self._fault.message}")
         if array.transfers.written() != written:
             array.warn(
                 "the device wrote DDR after the end of the instruction stream, which does not wait for it"
@@ -160,8 +170,12 @@ class Machine:
             )
         self._configure(pdi.parse(self._memory.read(address, size).tobytes()).cdo, limits)
 
-    def _settle(self, deadline: float | None) -> bool:
-        """Lets the array go on for a bounded time; True when it stands still."""
+    def _settle(self, deadline: float | None, *, running: bool) -> bool:
+        """Lets the array go on for a bounded time; True when it stands still.
+
+        A fault of a core is kept for the next run, as this one's stream has its results; one of a DMA is
+        the fault of the stream that started it (`running`).
+        """
         array = self.array
         array.steps = 0
         limits = Limits(SETTLE_STEPS, deadline)
@@ -169,8 +183,11 @@ class Machine:
             while array.round(limits):
                 pass
         except EmulationError as error:
-            if error.kind != "step-limit":
+            if error.kind in ("step-limit", "deadline"):
+                return False
+            if running and error.pc is None:
                 raise
+            self._fault = error
             return False
         return True
 

@@ -267,8 +267,11 @@ class Outlet:
         """Where the words go now."""
         if self._version != self._fabric.version:
             self._version = self._fabric.version
-            self._route = self._fabric.from_slave(self.tile, self.slave)
+            self._route = self._follow()
         return self._route
+
+    def _follow(self) -> Route:
+        return self._fabric.from_slave(self.tile, self.slave)
 
 
 class Relay(Active):

@@ -58,9 +58,9 @@ class ShimOutlet(Outlet):
         super().__init__(tile.fabric, tile.address, slave)
         self._shim = tile
 
-    def route(self) -> Route:
+    def _follow(self) -> Route:
         if self._shim.selects_dma("MUX_CONFIG", self.slave):
-            return super().route()
+            return super()._follow()
         return Route((DeadEnd(f"the mux of {self.tile}, which does not select the DMA for {self.slave}"),))
 
 

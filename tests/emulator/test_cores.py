@@ -308,9 +308,12 @@ def test_a_disabled_core_does_not_run() -> None:
 
     design = Design()
     machine, _ = play(design, {compute(): program})
+    held = machine.array.tiles[compute()].locks.values
+    assert held[0] == 1
+    machine.array.write(compute().address(0x32000), 2)
     machine.array.write(compute().address(0x32000), 0)
     machine.run(design.stream, [])
-    assert machine.array.tiles[compute()].locks.values[0] == 0
+    assert held[0] == 1
 
 
 def test_a_cores_registers_show_in_the_tile() -> None:
@@ -358,6 +361,24 @@ def test_a_deadlock_between_a_core_and_its_dma_is_a_circle() -> None:
     assert "  core (0,2) at pc 0x0010 waits for its lock 49 (lock 1 of core (0,2)) >= 1, which is 0" in lines
     assert lines[-1] == ("  circle of waiting: core (0,2) S2MM 0 -> core (0,2) -> core (0,2) S2MM 0")
     assert caught.value.tile == "core (0,2)"
+
+
+def test_cores_go_on_after_the_stream_and_a_fault_there_comes_with_the_next_run() -> None:
+    def program(_port: CorePort, _memories: Memories) -> Program:
+        yield "acquire", OWN_LOCK, -1
+        yield "acquire", 200, -1
+
+    design = Design()
+    design.lock(compute(), 0, 1)
+    design.in_stream(0)
+    machine, _ = play(Design(), {compute(): program})
+    report = machine.run(design.stream, [])
+    assert report.warnings == (
+        "after the end of the instruction stream: core (0,2) uses lock 200, which belongs to a neighbour"
+        " that has no locks for it",
+    )
+    with pytest.raises(EmulationError, match="lock 200"):
+        machine.run(design.stream, [])
 
 
 def test_a_core_that_never_stops_ends_at_the_step_limit() -> None:

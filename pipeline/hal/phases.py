@@ -83,12 +83,16 @@ def _chosen(session: Session, source: SourceModule, functions: Sequence[str] | N
 
 def empty_executables(module: Operation, session: Session) -> None:
     """Takes the code out of all executables, and makes each export one workgroup."""
+    # an export's region holds ops too: nothing that is about to go may be looked at again, or crashes
     inside = [op for e in mlir.children(module) if e.name == "hal.executable" for op in mlir.descendants(e)]
-    for export in [op for op in inside if op.name == "hal.executable.export"]:
-        mlir.replace_by_one_workgroup(export, session.context)
-    for function in [op for op in inside if op.name == "func.func"]:
+    functions = [op for op in inside if op.name == "func.func"]
+    exports = [op for op in inside if op.name == "hal.executable.export"]
+    del inside
+    for function in functions:
         for op in reversed(mlir.children(function)[:-1]):
             op.erase()
+    for export in exports:
+        mlir.replace_by_one_workgroup(export, session.context)
 
 
 def _bodies(table: DispatchTable, file: str) -> Mapping[str, DispatchBody]:

@@ -462,28 +462,21 @@ class BlockTranslator:
         return w.assign(node.type, f"phi {llvm_type(node.type)} {incoming}")
 
     def _arm(self, node: Value, key: int, args: list[Operand]) -> Operand:
+        """A choice's graph for one key: a function of its own, as the same ones come again and again."""
         assert node.choice is not None
-        graph, leaves = chosen(node.choice, key, node.type, tuple(a.type for a in args))
-        environment = dict(zip(leaves, args, strict=True))
-        stack = [graph]
-        while stack:
-            current = stack[-1]
-            missing = [a for a in current.args if a not in environment]
-            if current in environment:
-                stack.pop()
-            elif missing:
-                stack.extend(missing)
-            else:
-                environment[current] = self._value(current, environment, {}, 0)
-                stack.pop()
-        return environment[graph]
+        name = f'"{node.choice.name} {key}"'
+        names = self._around.names
+        if name not in names.functions:
+            names.functions[name] = _function(names, name, node, key, tuple(a.type for a in args))
+        arguments = ", ".join(a.typed for a in args)
+        return self._writer.assign(node.type, f"call fastcc {llvm_type(node.type)} @{name}({arguments})")
 
     def _keys(self, node: Value) -> list[int]:
         """Keys worth compiling: met before, or put into the registers that the key is made of."""
         assert node.choice is not None
         found = sorted(self._around.learned.get(node.choice.name, ()))
         for value in sorted(as_lanes(v)[0] for v in self._possible(node.args[0])):
-            if value not in found:
+            if value not in found and node.choice.expects(value):
                 found.append(value)
         return [value for value in found if node.choice.accepts(value)][:MAX_CASES]
 
@@ -503,3 +496,26 @@ class BlockTranslator:
             if len(results) >= _MAX_KEYS:
                 break
         return results
+
+
+def _function(names: Names, name: str, node: Value, key: int, types: tuple[Type, ...]) -> list[str]:
+    assert node.choice is not None
+    graph, leaves = chosen(node.choice, key, node.type, types)
+    writer = Writer(names)
+    environment = {leaf: Operand(leaf.type, f"%a{number}") for number, leaf in enumerate(leaves)}
+    stack = [graph]
+    while stack:
+        current = stack[-1]
+        missing = [a for a in current.args if a not in environment]
+        if current in environment:
+            stack.pop()
+        elif missing:
+            stack.extend(missing)
+        elif current.name == "constant":
+            environment[current] = constant_operand(current)
+        else:
+            environment[current] = writer.compute(current, [environment[a] for a in current.args])
+    parameters = ", ".join(environment[leaf].typed for leaf in leaves)
+    result = environment[graph].typed
+    head = f"define internal fastcc {llvm_type(node.type)} @{name}({parameters}) noinline nounwind {{"
+    return [head, *writer.lines, f"  ret {result}", "}"]

@@ -71,11 +71,13 @@ class Cached:
 
 
 class Names:
-    """Fresh names and the intrinsics that are used, for a whole module."""
+    """Fresh names, and what a whole module has beside its blocks."""
 
     def __init__(self) -> None:
         self._next = 0
         self.intrinsics: dict[str, str] = {}
+        self.functions: dict[str, list[str]] = {}
+        """Functions of the module beside the main one, by name."""
 
     def fresh(self, prefix: str = "v") -> str:
         self._next += 1

@@ -173,6 +173,7 @@ class _Translation:
         head.extend(["nowhere:", "  unreachable"])
         tail = [
             "}",
+            *(line for function in self._names.functions.values() for line in function),
             *self._names.intrinsics.values(),
             '!1 = !{!"branch_weights", i32 1048576, i32 1}',
             '!0 = !{!"branch_weights", i32 1, i32 1048576}',

@@ -42,7 +42,7 @@ def _srs(width: int) -> Choice:
         rounded = shift_and_round(wide, amount, key & 0xF)
         return saturate(rounded, width, saturation=key >> 4 & 3, signed=bool(key >> 6))
 
-    return Choice(f"srs{width}", build, _is_rounding)
+    return Choice(f"srs{width}", build, _is_rounding, _is_rounding)
 
 
 def _is_rounding(key: int) -> bool:
@@ -146,7 +146,7 @@ def _round_magnitude(mode: int, rest: Value, negative: Value, floor: Value) -> V
     return round_up(same.get(mode, mode), rest, half, negative, floor)
 
 
-_BF16 = Choice("bf16", _to_bf16, _is_rounding)
+_BF16 = Choice("bf16", _to_bf16, _is_rounding, _is_rounding)
 
 
 def bf16_to_f32(bits: Value) -> Value:

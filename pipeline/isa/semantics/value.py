@@ -80,7 +80,9 @@ class Choice:
     name: str
     build: Callable[[int, tuple[Value, ...]], Value]
     accepts: Callable[[int], bool]
-    """Whether a key means something; `build` is called for others only when a program really has one."""
+    """Whether a key means something; for others `build` raises UndefinedMode."""
+    expects: Callable[[int], bool]
+    """Whether a key is worth preparing for when a program has the number somewhere."""
 
 
 class Value:
@@ -288,6 +290,10 @@ class Value:
             return self
         if (name == "trunc") != (width < self.type.width):
             raise TypeError(f"{name} of {self.type} to {width} bits")
+        if self.name == "constant":  # kept a constant: translation looks for those
+            sign = self.type.mask + 1
+            extended = [n - sign if name == "sext" and n >= sign >> 1 else n for n in self.numbers]
+            return constant(self.type.with_width(width), extended)
         return Value(name, self.type.with_width(width), (self,))
 
 

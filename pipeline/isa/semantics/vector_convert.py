@@ -88,7 +88,7 @@ def _pack(narrow: int) -> Choice:
             lanes = held if narrow == 8 else held.zext(8)
         return lanes if narrow == 8 else _join_nibbles(lanes)
 
-    return Choice(f"pack{narrow}", build, lambda _: True)
+    return Choice(f"pack{narrow}", build, lambda _: True, lambda _: True)
 
 
 def _join_nibbles(lanes: Value) -> Value:

@@ -210,16 +210,16 @@ def _special(terms: Sequence[Term], ordinary: Value) -> Value:
     return (nan | (up & down)).select(ordinary | _NAN_MARK, result)
 
 
-def _multiplied(mode: int, args: tuple[Value, ...], *, minus: bool, second: bool = False) -> Value:
+def _multiplied(mode: int, args: tuple[Value, ...], *, minus: bool) -> Value:
+    """The factors, then the accumulators that are added."""
     geometry = FLOAT_DENSE.get(geometry_key(mode))
     if geometry is None:
         raise UndefinedMode(f"float multiplier mode word {mode:#x}")
-    negate = bool(mode & NEGATE_PRODUCT) != minus
-    terms = products(geometry, args[0], args[1], negate=negate)
-    if len(args) > 2 and not mode & ZERO_ACC1:
-        terms.append(accumulator(args[2], negate=bool(mode & NEGATE_ACC1)))
-    if second:
-        terms.append(accumulator(args[3], negate=bool(mode & NEGATE_ACC2)))
+    x, y, *accumulators = args
+    terms = products(geometry, x, y, negate=bool(mode & NEGATE_PRODUCT) != minus)
+    for number, acc in enumerate(accumulators):
+        if number or not mode & ZERO_ACC1:
+            terms.append(accumulator(acc, negate=bool(mode & (NEGATE_ACC2 if number else NEGATE_ACC1))))
     return add_terms(terms)
 
 
@@ -242,20 +242,16 @@ def _any(_: int) -> bool:
 _CHOICES = {
     choice.name: choice
     for choice in (
-        Choice("float mul", lambda mode, args: _multiplied(mode, args, minus=False), _is_float),
-        Choice("float negmul", lambda mode, args: _multiplied(mode, args, minus=True), _is_float),
-        Choice("float mac", lambda mode, args: _multiplied(mode, args, minus=False), _is_float),
-        Choice("float msc", lambda mode, args: _multiplied(mode, args, minus=True), _is_float),
-        Choice(
-            "float addmac", lambda mode, args: _multiplied(mode, args, minus=False, second=True), _is_float
-        ),
-        Choice(
-            "float addmsc", lambda mode, args: _multiplied(mode, args, minus=True, second=True), _is_float
-        ),
-        Choice("float add", lambda mode, args: _added(mode, args, first=False, second=False), _any),
-        Choice("float sub", lambda mode, args: _added(mode, args, first=False, second=True), _any),
-        Choice("float negadd", lambda mode, args: _added(mode, args, first=True, second=True), _any),
-        Choice("float negsub", lambda mode, args: _added(mode, args, first=True, second=False), _any),
-        Choice("float neg", lambda mode, args: _added(mode, args, first=True, second=False), _any),
+        Choice("float mul", lambda mode, args: _multiplied(mode, args, minus=False), _is_float, _is_float),
+        Choice("float negmul", lambda mode, args: _multiplied(mode, args, minus=True), _is_float, _is_float),
+        Choice("float mac", lambda mode, args: _multiplied(mode, args, minus=False), _is_float, _is_float),
+        Choice("float msc", lambda mode, args: _multiplied(mode, args, minus=True), _is_float, _is_float),
+        Choice("float addmac", lambda mode, args: _multiplied(mode, args, minus=False), _is_float, _is_float),
+        Choice("float addmsc", lambda mode, args: _multiplied(mode, args, minus=True), _is_float, _is_float),
+        Choice("float add", lambda mode, args: _added(mode, args, first=False, second=False), _any, _any),
+        Choice("float sub", lambda mode, args: _added(mode, args, first=False, second=True), _any, _any),
+        Choice("float negadd", lambda mode, args: _added(mode, args, first=True, second=True), _any, _any),
+        Choice("float negsub", lambda mode, args: _added(mode, args, first=True, second=False), _any, _any),
+        Choice("float neg", lambda mode, args: _added(mode, args, first=True, second=False), _any, _any),
     )
 }

@@ -28,7 +28,6 @@ SHIFT16 = 1 << 10
 NEGATE_PRODUCT = 1 << 11
 NEGATE_ACC1 = 1 << 12
 NEGATE_ACC2 = 1 << 13
-_GEOMETRY_SHIFT, _GEOMETRY_MASK = 1, 0x7F
 _SUB_MASK_SHIFT = 16
 
 
@@ -71,48 +70,44 @@ def geometry_key(mode: int) -> tuple[int, int, int]:
 
 @meaning(r"V(NEG)?MUL_vmac_cm_core_dense")
 def multiply(m: Moment, i: SlotInstruction, negated: str | None) -> None:
-    product = _product(m, i, negate=negated is not None)
-    m.after(ACCUMULATOR_DELAY).write(i.register("dst"), product)
+    mode, x, y = m.read(i.register("c")), m.read(i.register("s1")), m.read(i.register("s2"))
+    choice = _CHOICES["negmul" if negated else "mul"]
+    m.after(ACCUMULATOR_DELAY).write(i.register("dst"), mode.choose(choice, CM, (x, y)))
 
 
-@meaning(r"V(NEG)?M(AC|SC)_vmac_cm_core_dense")
-def multiply_accumulate(m: Moment, i: SlotInstruction, negated: str | None, kind: str) -> None:
+@meaning(r"V((?:NEG)?M(?:AC|SC))_vmac_cm_core_dense")
+def multiply_accumulate(m: Moment, i: SlotInstruction, kind: str) -> None:
     """mac acc1 + p, msc acc1 - p, negmac -acc1 - p, negmsc -acc1 + p."""
-    minus = negated is not None
-    product = _product(m, i, negate=(kind == "SC") != minus)
+    mode, x, y = m.read(i.register("c")), m.read(i.register("s1")), m.read(i.register("s2"))
     late = m.after(ACCUMULATOR_DELAY)
-    mode = m.read(i.register("c"))
-    first = _accumulator(mode, late.read(i.register("acc1")), NEGATE_ACC1, negate=minus)
-    late.write(i.register("dst"), _sum(mode, first, product))
+    acc = late.read(i.register("acc1"))
+    late.write(i.register("dst"), mode.choose(_CHOICES[kind.lower()], CM, (x, y, acc)))
 
 
-@meaning(r"V(ADD|SUB)M(AC|SC)_vmac_bm_core_dense")
-def multiply_accumulate_two(m: Moment, i: SlotInstruction, second: str, kind: str) -> None:
+@meaning(r"V((?:ADD|SUB)M(?:AC|SC))_vmac_bm_core_dense")
+def multiply_accumulate_two(m: Moment, i: SlotInstruction, kind: str) -> None:
     """acc1 + acc2 + p, with acc2 or p subtracted."""
-    product = _product(m, i, negate=kind == "SC")
+    mode, x, y = m.read(i.register("c")), m.read(i.register("s1")), m.read(i.register("s2"))
     late = m.after(ACCUMULATOR_DELAY)
-    mode = m.read(i.register("c"))
-    a = _accumulator(mode, late.read(i.register("acc1")), NEGATE_ACC1, negate=False)
-    b = _accumulator(mode, late.read(i.register("acc2")), NEGATE_ACC2, negate=second == "SUB")
-    late.write(i.register("acc1"), _sum(mode, _sum(mode, a, b), product))
+    accumulators = (late.read(i.register("acc1")), late.read(i.register("acc2")))
+    late.write(i.register("acc1"), mode.choose(_CHOICES[kind.lower()], CM, (x, y, *accumulators)))
 
 
-@meaning(r"V(NEG)?(ADD|SUB)")
-def add_accumulators(m: Moment, i: SlotInstruction, negated: str | None, kind: str) -> None:
+@meaning(r"V((?:NEG)?(?:ADD|SUB))")
+def add_accumulators(m: Moment, i: SlotInstruction, kind: str) -> None:
     """acc1 + acc2, acc1 - acc2, -acc1 - acc2, -acc1 + acc2; the mode word as for a MAC."""
-    minus = negated is not None
     mode = m.read(i.register("c"))
     late = m.after(ACCUMULATOR_DELAY)
-    a = _accumulator(mode, late.read(i.register("acc1")), NEGATE_ACC1, negate=minus)
-    b = _accumulator(mode, late.read(i.register("acc2")), NEGATE_ACC2, negate=(kind == "SUB") != minus)
-    late.write(i.register("dst"), _sum(mode, a, b))
+    accumulators = (late.read(i.register("acc1")), late.read(i.register("acc2")))
+    late.write(i.register("dst"), mode.choose(_CHOICES[kind.lower()], CM, accumulators))
 
 
 @meaning("VNEG")
 def negate_accumulator(m: Moment, i: SlotInstruction) -> None:
     mode = m.read(i.register("c"))
     late = m.after(ACCUMULATOR_DELAY)
-    late.write(i.register("dst"), _accumulator(mode, late.read(i.register("acc1")), NEGATE_ACC1, negate=True))
+    acc = late.read(i.register("acc1"))
+    late.write(i.register("dst"), mode.choose(_CHOICES["neg"], CM, (acc,)))
 
 
 @meaning("VCLR_vclr")
@@ -120,32 +115,91 @@ def clear(m: Moment, i: SlotInstruction) -> None:
     m.write(i.register("dst"), constant(CM, 0))
 
 
-def _product(m: Moment, i: SlotInstruction, *, negate: bool) -> Value:
-    """The products, as 1024 bits of accumulator lanes."""
-    mode = m.read(i.register("c"))
-    x, y = m.read(i.register("s1")), m.read(i.register("s2"))
-    product = (mode & _PRODUCT_BITS).choose(DENSE_PRODUCT, CM, (x, y))
-    minus = mode.lshr(11).trunc(1)
-    if negate:
-        minus = ~minus
-    return minus.select(_negated(mode, product), product)
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What is negated before it is added."""
+
+    product: bool = False
+    acc1: bool = False
+    acc2: bool = False
 
 
-_PRODUCT_BITS = (_GEOMETRY_MASK << _GEOMETRY_SHIFT) | SIGN_X | SIGN_Y | 0xFFFF << _SUB_MASK_SHIFT
+def _accumulated(mode: int, args: tuple[Value, ...], signs: _Signs, *, multiplies: bool) -> Value:
+    """The sum that a mode word and an instruction's signs ask for: x and y if it multiplies, then the
+    accumulators."""
+    width = 64 if geometry_key(mode)[0] == 1 else 32
+    terms: list[Value] = []
+    accumulators = args[2:] if multiplies else args
+    for number, acc in enumerate(accumulators):
+        lanes = acc.lanes(width)
+        if number == 0 and mode & ZERO_ACC1:
+            continue
+        if number == 0 and mode & SHIFT16:
+            lanes = lanes.shl(16)
+        flip, negate = ((NEGATE_ACC1, signs.acc1), (NEGATE_ACC2, signs.acc2))[number]
+        terms.append(-lanes if bool(mode & flip) != negate else lanes)
+    if multiplies:
+        product = dense_product(mode, args[0], args[1]).lanes(width)
+        terms.append(-product if bool(mode & NEGATE_PRODUCT) != signs.product else product)
+    total = constant(Type(width, CM.bits // width), 0)
+    for term in terms:
+        total = term if total.name == "constant" else total + term
+    return total.bitcast(CM)
 
 
-def _dense_product(mode: int, args: tuple[Value, ...]) -> Value:
+def dense_product(mode: int, x: Value, y: Value) -> Value:
+    """The products as 1024 bits of accumulator lanes. Raises UndefinedMode."""
     geometry = DENSE.get(geometry_key(mode))
     if geometry is None or mode >> _SUB_MASK_SHIFT:
         raise UndefinedMode(f"multiplier mode word {mode:#x}")
-    return multiply_lanes(
-        geometry, args[0], args[1], x_signed=bool(mode & SIGN_X), y_signed=bool(mode & SIGN_Y)
-    )
+    return multiply_lanes(geometry, x, y, x_signed=bool(mode & SIGN_X), y_signed=bool(mode & SIGN_Y))
 
 
-DENSE_PRODUCT = Choice(
-    "dense product", _dense_product, lambda mode: geometry_key(mode) in DENSE and not mode >> _SUB_MASK_SHIFT
-)
+def _is_dense(mode: int) -> bool:
+    return geometry_key(mode) in DENSE and not mode >> _SUB_MASK_SHIFT
+
+
+def _is_probable(mode: int) -> bool:
+    """Small numbers are rarely mode words: 0 would be 8 by 4 bits without signs."""
+    return _is_dense(mode) and mode > 7
+
+
+def _choice(name: str, signs: _Signs, *, multiplies: bool) -> Choice:
+    def build(mode: int, args: tuple[Value, ...]) -> Value:
+        return _accumulated(mode, args, signs, multiplies=multiplies)
+
+    if multiplies:
+        return Choice(name, build, _is_dense, _is_probable)
+    return Choice(name, build, lambda _: True, lambda mode: mode <= 0xFFFF)
+
+
+_CHOICES = {
+    **{
+        name: _choice(name, signs, multiplies=True)
+        for name, signs in {
+            "mul": _Signs(),
+            "negmul": _Signs(product=True),
+            "mac": _Signs(),
+            "msc": _Signs(product=True),
+            "negmac": _Signs(product=True, acc1=True),
+            "negmsc": _Signs(acc1=True),
+            "addmac": _Signs(),
+            "addmsc": _Signs(product=True),
+            "submac": _Signs(acc2=True),
+            "submsc": _Signs(product=True, acc2=True),
+        }.items()
+    },
+    **{
+        name: _choice(name, signs, multiplies=False)
+        for name, signs in {
+            "add": _Signs(),
+            "sub": _Signs(acc2=True),
+            "negadd": _Signs(acc1=True, acc2=True),
+            "negsub": _Signs(acc1=True),
+            "neg": _Signs(acc1=True),
+        }.items()
+    },
+}
 
 
 def multiply_lanes(geometry: Geometry, x: Value, y: Value, *, x_signed: bool, y_signed: bool) -> Value:
@@ -187,32 +241,3 @@ def factor_lanes(x: Value, bits: int, *, signed: bool) -> Value:
     order = [lane // 2 + (lane % 2) * count for lane in range(2 * count)]
     pairs = low.shuffle(order, high)
     return pairs.ashr(4) if signed else pairs.lshr(4)
-
-
-def _is_wide(mode: Value) -> Value:
-    """Whether accumulator lanes have 64 bits."""
-    return (mode.lshr(1) & 3).eq(1)
-
-
-def _per_width(mode: Value, narrow: Value, wide: Value) -> Value:
-    return _is_wide(mode).select(wide.bitcast(CM), narrow)
-
-
-def _negated(mode: Value, lanes: Value) -> Value:
-    return _per_width(mode, -lanes, -lanes.lanes(64))
-
-
-def _sum(mode: Value, a: Value, b: Value) -> Value:
-    return _per_width(mode, a + b, a.lanes(64) + b.lanes(64))
-
-
-def _accumulator(mode: Value, lanes: Value, flip: int, *, negate: bool) -> Value:
-    """An accumulator as the mode word wants it: zeroed, shifted (acc1 only), negated."""
-    if flip == NEGATE_ACC1:
-        shifted = _per_width(mode, lanes.shl(16), lanes.lanes(64).shl(16))
-        lanes = (mode & SHIFT16).ne(0).select(shifted, lanes)
-        lanes = (mode & ZERO_ACC1).ne(0).select(constant(CM, 0), lanes)
-    minus = (mode & flip).ne(0)
-    if negate:
-        minus = ~minus
-    return minus.select(_negated(mode, lanes), lanes)

@@ -136,7 +136,13 @@ def _modes() -> list[tuple[int, int, int, int]]:
 
 
 _MODES = _modes()
-SHUFFLE = Choice("vshuffle", _shuffled, lambda mode: mode < len(_MODES))
+
+
+def _is_mode(mode: int) -> bool:
+    return mode < len(_MODES)
+
+
+SHUFFLE = Choice("vshuffle", _shuffled, _is_mode, _is_mode)
 
 
 def _scalar(m: Moment, i: SlotInstruction, operand: str, width: str) -> Value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from .emulation import Emulation
-from .events import Direction, HostRead, HostWrite, Mapped, Synced, Via, call_site
+from .events import Direction, HostRead, HostWrite, Labelled, Mapped, Synced, Via, call_site
 from .memory import Bytes, CachedMemory
 from .space import Allocation
 from .values import BoundEnum, as_unsigned, incompatible, invalid_argument, xclBOSyncDirection
@@ -194,6 +194,8 @@ class bo:  # noqa: N801
     @label.setter
     def label(self, name: str) -> None:
         self.allocation.label = name
+        if self.emulation.events.active:
+            self.emulation.events.emit(Labelled(self.allocation.id, name))
 
     @property
     def emulation(self) -> Emulation:

@@ -8,9 +8,10 @@ used. Who observes nothing pays nothing: events are built only while somebody li
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from ..program import Access
@@ -28,23 +29,26 @@ SURFACE = frozenset(
         "memory",
         "runs",
         "emulated",
+        "session",
         "values",
     )
 )
-"""Modules that implement the device API: a site is the first frame outside of them. The runner is not
-among them: it is a host program like any other."""
+"""Modules that implement the device API, and the runner's thin layer over it: a site is the first frame
+outside of them, in the runner's execution as in anybody's program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A line of the host program."""
+    """A line of the host program. `purpose` is there where our runner is that program: "poison of C"."""
 
     file: str
     line: int
     function: str
+    purpose: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        place = f"{self.file}:{self.line}"
+        return f"{self.purpose} ({place})" if self.purpose else place
 
 
 class Direction(enum.Enum):
@@ -68,6 +72,14 @@ class Allocated:
     size_bytes: int
     label: str
     site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The host program gave the buffer a name."""
+
+    allocation: int
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +187,7 @@ class RunObserved:
 
 Event = (
     Allocated
+    | Labelled
     | Freed
     | Mapped
     | HostWrite
@@ -204,10 +217,24 @@ class EventStream:
             observer(event)
 
 
+_purpose = ""
+
+
+@contextlib.contextmanager
+def acting(purpose: str) -> Generator[None]:
+    """Names what the host program does inside the block, for the sites of its events."""
+    global _purpose  # noqa: PLW0603 (one host program per process)
+    before, _purpose = _purpose, purpose
+    try:
+        yield
+    finally:
+        _purpose = before
+
+
 def call_site() -> Site:
     """The line outside the device API that made the current call."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_globals.get("__name__") in SURFACE and frame.f_back is not None:
         frame = frame.f_back
     code = frame.f_code
-    return Site(code.co_filename, frame.f_lineno, code.co_name)
+    return Site(code.co_filename, frame.f_lineno, code.co_name, _purpose)

@@ -29,6 +29,9 @@ SEED_EVICTION = 0.997
 """Chance that a dirty line has left the cache before a run starts. With it, 256 unsynced lines lose at
 least one line in 1 - 0.997**256 = 54 % of the runs: the seed report counted 536 of 1000."""
 
+ELEMENT_BYTES = 8
+"""What a store through a view is rounded outwards to: an int that becomes 1 changes one byte of its eight."""
+
 ABSENT, CLEAN, DIRTY = 0, 1, 2
 """State of a line in the cache."""
 
@@ -138,7 +141,9 @@ class CachedMemory:
         found: list[tuple[int, int]] = []
         if not np.array_equal(self.host, self._expected):
             changed = np.flatnonzero(self.host != self._expected)
-            found.append((int(changed[0]), int(changed[-1] - changed[0]) + 1))
+            low = int(changed[0]) // ELEMENT_BYTES * ELEMENT_BYTES
+            high = min(-(-(int(changed[-1]) + 1) // ELEMENT_BYTES) * ELEMENT_BYTES, self.size_bytes)
+            found.append((low, high - low))
         for page in self._pages.stored():
             if not found or page + PAGE_BYTES <= found[0][0] or page >= sum(found[0]):
                 found.append((page, min(PAGE_BYTES, self.size_bytes - page)))

@@ -22,6 +22,7 @@ from ..errors import AiepipeError, DeviceError, RunFailed
 from ..program import CallingConvention
 from ..verdict import EventKind, HostEvent
 from .api import BufferObject, DeclaredKernel, DeviceModule, HardwareContext, KernelHandle, RunHandle, member
+from .events import acting
 from .intervals import Intervals
 from .memory import Bytes
 
@@ -140,18 +141,21 @@ class Session:
             return self._module.bo(buffer.handle, whole_words(length), offset)
 
     def write(self, buffer: DeviceBuffer, offset: int, data: Bytes, note: str) -> None:
-        """The host writes: in its cache, until it is synced."""
+        """The host writes: in its cache, until it is synced. The DMA moves words, so the last one is
+        written whole."""
         if not data.size:
             return
-        with _device_call(f"writing {buffer.name}"):
-            buffer.handle.write(data, offset)
+        spare = whole_words(buffer.size_bytes) - buffer.size_bytes
+        whole = np.pad(data, (0, spare)) if spare and offset + data.size == buffer.size_bytes else data
+        with _device_call(f"writing {buffer.name}, {note}"):
+            buffer.handle.write(whole, offset)
         buffer.unsynced.add(offset, offset + data.size)
         buffer.stale.remove(offset, offset + data.size)
         self.log.add(EventKind.WRITE, buffer.name, offset, data.size, note)
 
     def read(self, buffer: DeviceBuffer, offset: int, length: int, note: str) -> Bytes:
         """What the host sees, as a copy. Through the map: `bo.read` of some builds is wrong (XRT #8258)."""
-        with _device_call(f"reading {buffer.name}"):
+        with _device_call(f"reading {buffer.name}, {note}"):
             declare = getattr(buffer.handle, "host_read", None)
             if declare is not None:
                 declare(offset, length)
@@ -246,7 +250,8 @@ class Session:
             return  # the driver would flush a line
         name = "XCL_BO_SYNC_BO_TO_DEVICE" if to_device else "XCL_BO_SYNC_BO_FROM_DEVICE"
         direction = member(self._module.xclBOSyncDirection, name)
-        with _device_call(f"syncing {buffer.name}"):
+        way = "to" if to_device else "from"
+        with _device_call(f"syncing {buffer.name} {way} the device"):
             buffer.handle.sync(direction, length, offset)
 
     def _context(self, xclbin: bytes) -> tuple[HardwareContext, Sequence[DeclaredKernel]]:
@@ -300,9 +305,11 @@ def whole_words(length: int) -> int:
 
 @contextlib.contextmanager
 def _device_call(doing: str) -> Generator[None]:
-    """Turns what pyxrt raises into a DeviceError that says what was being done."""
+    """Turns what pyxrt raises into a DeviceError that says what was being done, which is also what the
+    events of the emulated device say."""
     try:
-        yield
+        with acting(doing):
+            yield
     except AiepipeError:
         raise
     except (RuntimeError, IndexError, TypeError, ValueError, OSError, MemoryError) as error:

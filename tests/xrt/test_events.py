@@ -85,7 +85,7 @@ def test_a_run_from_allocation_to_release(events: list[Event], tmp_path: Path) -
     ]
     by_map = events[6]
     assert isinstance(by_map, HostWrite)
-    assert (by_map.offset_bytes, by_map.length_bytes, by_map.via) == (4, 5, Via.MAP)
+    assert (by_map.offset_bytes, by_map.length_bytes, by_map.via) == (0, 16, Via.MAP)
     started = events[8]
     assert isinstance(started, RunStarted)
     assert [

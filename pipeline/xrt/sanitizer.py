@@ -1,0 +1,488 @@
+"""The sync sanitizer: an observer of the event stream that says what may go wrong, from one clean run.
+
+It does not look at values. For every byte it knows who wrote it last and who can see that, for every
+line whether the host's cache may hold it (shadow.py), and at each access asks whether the right party
+can see the right bytes. A run that happened to be right is judged as one that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..verdict import AccessRecord, Confidence, SyncFinding, SyncRecord
+from .emulation import Emulation
+from .events import (
+    Allocated,
+    BoundArgument,
+    DeviceRead,
+    DeviceWrite,
+    Direction,
+    Event,
+    Freed,
+    HostRead,
+    HostWrite,
+    Labelled,
+    Mapped,
+    RunFinished,
+    RunObserved,
+    RunStarted,
+    Site,
+    Synced,
+)
+from .findings import Findings
+from .memory import LINE_BYTES, Coherency, line_range
+from .shadow import (
+    DEVICE,
+    HOST,
+    NOBODY,
+    TO_DEVICE,
+    TO_HOST,
+    WRONG_WAY,
+    Mask,
+    PastSync,
+    Ranges,
+    Shadow,
+    ranges_of,
+)
+
+_COMPLETED = "ERT_CMD_STATE_COMPLETED"
+
+_FINAL = frozenset(
+    f"ERT_CMD_STATE_{name}"
+    for name in ("COMPLETED", "ERROR", "ABORT", "TIMEOUT", "NORESPONSE", "SKERROR", "SKCRASHED")
+)
+"""States that a run does not leave; NEW, QUEUED, SUBMITTED and RUNNING it does."""
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A run that the host has started and not yet seen the end of."""
+
+    number: int
+    arguments: tuple[BoundArgument, ...]
+    site: Site
+    finished: bool = False
+    reads: list[tuple[int, int, int, Site]] = field(default_factory=list[tuple[int, int, int, Site]])
+    wrote: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+
+    def bound(self, allocation: int, offset: int, length: int) -> BoundArgument | None:
+        """The first argument that touches the range."""
+        for argument in self.arguments:
+            if argument.allocation == allocation and _meet(argument, offset, length):
+                return argument
+        return None
+
+
+def _meet(argument: BoundArgument, offset: int, length: int) -> bool:
+    end = argument.offset_bytes + argument.length_bytes
+    return argument.offset_bytes < offset + length and offset < end
+
+
+class Sanitizer:
+    """Observes one emulation. `suppress` takes "S013" or "S013@*/driver.py:12" (a pattern of the site).
+
+    `has_views` tells whether the host program holds a view of an allocation; reads through views are
+    invisible, so it decides whether results that were never synced may have been read.
+    """
+
+    def __init__(
+        self,
+        coherency: Coherency = Coherency.X86_CLFLUSH,
+        *,
+        suppress: Sequence[str] = (),
+        has_views: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        self._cached = coherency is not Coherency.COHERENT
+        self._has_views = has_views
+        self._shadows: dict[int, Shadow] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._failed: dict[int, str] = {}
+        self._origins: list[tuple[str, Site]] = []
+        self._origin_numbers: dict[tuple[str, Site], int] = {}
+        self._found = Findings(suppress)
+        self._time = 0
+
+    @classmethod
+    def attach(cls, emulation: Emulation, *, suppress: Sequence[str] = ()) -> Sanitizer:
+        """A sanitizer that observes `emulation` from now on."""
+
+        def has_views(allocation: int) -> bool:
+            return any(a.id == allocation and a.memory.has_views for a in emulation.space)
+
+        sanitizer = cls(emulation.settings.cache.coherency, suppress=suppress, has_views=has_views)
+        emulation.events.observers.append(sanitizer.observe)
+        return sanitizer
+
+    @property
+    def findings(self) -> tuple[SyncFinding, ...]:
+        """What was found, in the order of the first occurrence; the rest is counted."""
+        return self._found.all
+
+    @property
+    def suppressed(self) -> int:
+        """How often a finding was suppressed."""
+        return self._found.suppressed
+
+    def finish(self) -> tuple[SyncFinding, ...]:
+        """The program is over: what it holds was read as it stands. Returns all findings."""
+        for allocation in tuple(self._shadows):
+            self._results_left(allocation)
+        for flight in tuple(self._flights.values()):
+            for allocation, offset, length, site in flight.reads:
+                self._racing_read(flight, allocation, (offset, length), site, Confidence.POSSIBLE)
+        return self.findings
+
+    def observe(self, event: Event) -> None:
+        """Takes one event of the stream."""
+        self._time += 1
+        match event:
+            case Allocated():
+                self._shadows[event.allocation] = Shadow(event.size_bytes, event.label)
+            case Labelled():
+                shadow = self._shadows.get(event.allocation)
+                if shadow is not None:
+                    shadow.label = event.label
+            case Freed():
+                self._results_left(event.allocation)
+                self._shadows.pop(event.allocation, None)
+            case Mapped():
+                self._mapped(event)
+            case HostWrite():
+                self._host_write(event)
+            case HostRead():
+                self._host_read(event)
+            case Synced():
+                self._synced(event)
+            case RunStarted():
+                self._flights[event.run] = _Flight(event.run, event.arguments, event.site)
+            case DeviceRead():
+                self._device_read(event)
+            case DeviceWrite():
+                self._device_write(event)
+            case RunFinished():
+                self._shared_lines(event.run)
+            case RunObserved():
+                self._observed(event)
+
+    # ----------------------------------------------------------------- the host
+
+    def _host_write(self, event: HostWrite) -> None:
+        shadow = self._shadows.get(event.allocation)
+        if shadow is None:
+            return
+        low, length = event.offset_bytes, event.length_bytes
+        current = AccessRecord("host write", str(event.site))
+        for flight, argument in self._racing(event.allocation, low, length):
+            self._found.report(
+                "S019" if argument.instructions else "S005",
+                shadow,
+                _intersection(argument, low, length),
+                prior=AccessRecord("start", str(flight.site), flight.number),
+                current=current,
+                argument=argument.index,
+            )
+            shadow.racing.add(low, low + length)
+        if self._cached:
+            self._partial_write(shadow, low, length, current)
+        shadow.host_wrote(low, length, self._origin(shadow, "host write", event.site))
+
+    def _partial_write(self, shadow: Shadow, low: int, length: int, current: AccessRecord) -> None:
+        first, end = line_range(low, length)
+        start = first * LINE_BYTES
+        around = shadow.unsynced_to_host(start, (end - first) * LINE_BYTES)
+        around[low - start : low - start + length] = False
+        if around.any():
+            ranges = ranges_of(around, start)
+            self._found.report("S006", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+
+    def _host_read(self, event: HostRead) -> None:
+        shadow = self._shadows.get(event.allocation)
+        if shadow is None:
+            return
+        low, length = event.offset_bytes, event.length_bytes
+        for flight, _ in self._racing(event.allocation, low, length):
+            flight.reads.append((event.allocation, low, length, event.site))
+        current = AccessRecord("host read", str(event.site))
+        if self._failed:
+            self._failed_bytes(shadow, low, length, current)
+        if self._cached:
+            missing = shadow.unsynced_to_host(low, length)
+            if missing.any():
+                self._stale_read(shadow, low, missing, current, Confidence.DEFINITE)
+            self._wrong_way(shadow, low, length, DEVICE, current)
+            shadow.host_read(low, length)
+
+    def _stale_read(
+        self, shadow: Shadow, low: int, missing: Mask, current: AccessRecord, confidence: Confidence
+    ) -> None:
+        ranges = ranges_of(missing, low)
+        prior = self._writer(shadow, ranges)
+        syncs = self._syncs_since(shadow, ranges)
+        self._found.report(
+            "S003", shadow, ranges, prior=prior, current=current, syncs=syncs, confidence=confidence
+        )
+        if any(sync.direction == Direction.FROM_DEVICE.value for sync in syncs):
+            self._found.report(
+                "S008", shadow, ranges, prior=prior, current=current, syncs=syncs, confidence=confidence
+            )
+        shadow.mark_seen(low, missing, TO_HOST)
+
+    def _mapped(self, event: Mapped) -> None:
+        shadow = self._shadows.get(event.allocation)
+        if shadow is not None:
+            shadow.mapped = self._time, event.site
+            if (shadow.owner == DEVICE).any():
+                shadow.view = event.site
+
+    def _synced(self, event: Synced) -> None:
+        shadow = self._shadows.get(event.allocation)
+        if shadow is None or not self._cached:
+            return
+        first, end = line_range(event.offset_bytes, event.length_bytes)
+        low, length = first * LINE_BYTES, (end - first) * LINE_BYTES
+        current = AccessRecord(f"sync {event.direction.value}", str(event.site))
+        for flight, argument in self._racing(event.allocation, low, length):
+            self._found.report(
+                "S010",
+                shadow,
+                _intersection(argument, low, length),
+                prior=AccessRecord("start", str(flight.site), flight.number),
+                current=current,
+                argument=argument.index,
+            )
+            shadow.racing.add(low, low + length)
+        if self._failed and event.direction is Direction.FROM_DEVICE:
+            self._failed_bytes(shadow, low, length, current)
+        self._written_back(shadow, low, length, event.direction, current)
+        shadow.syncs.append(
+            PastSync(self._time, event.direction, event.offset_bytes, event.length_bytes, event.site)
+        )
+        shadow.synced(event.direction, event.offset_bytes, event.length_bytes)
+
+    def _written_back(
+        self, shadow: Shadow, low: int, length: int, direction: Direction, current: AccessRecord
+    ) -> None:
+        dirty = shadow.dirty(low, length)
+        lost = dirty & shadow.unsynced_to_host(low, length)
+        if lost.any():
+            ranges = ranges_of(lost, low)
+            self._found.report("S009", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+            shadow.mark_seen(low, lost, TO_HOST)
+        if direction is Direction.FROM_DEVICE:
+            thrown = dirty & shadow.unsynced_to_device(low, length) & ~_line_has(lost)
+            if thrown.any():
+                ranges = ranges_of(thrown, low)
+                self._found.report(
+                    "S011", shadow, ranges, prior=self._writer(shadow, ranges), current=current
+                )
+
+    # ----------------------------------------------------------------- the device
+
+    def _device_read(self, event: DeviceRead) -> None:
+        shadow, flight = self._shadows.get(event.allocation), self._flights.get(event.run)
+        if shadow is None or flight is None:
+            return
+        low, length = event.offset_bytes, event.length_bytes
+        current = AccessRecord("device read", str(flight.site), event.run)
+        bound = flight.bound(event.allocation, low, length)
+        argument = None if bound is None else bound.index
+        unwritten = shadow.owner[low : low + length] == NOBODY
+        if unwritten.any() and shadow.mapped is None:  # a view's stores of zeros cannot all be seen
+            self._found.report("S014", shadow, ranges_of(unwritten, low), current=current, argument=argument)
+        if not self._cached:
+            return
+        missing = shadow.without_racing(shadow.unsynced_to_device(low, length), low)
+        if missing.any():
+            ranges = ranges_of(missing, low)
+            self._report_with_sync("S001", shadow, ranges, self._writer(shadow, ranges), current, argument)
+            shadow.mark_seen(low, missing, TO_DEVICE)
+        self._wrong_way(shadow, low, length, HOST, current)
+
+    def _device_write(self, event: DeviceWrite) -> None:
+        shadow, flight = self._shadows.get(event.allocation), self._flights.get(event.run)
+        if shadow is None or flight is None:
+            return
+        low, length = event.offset_bytes, event.length_bytes
+        flight.wrote.append((event.allocation, low, length))
+        if self._cached:
+            dirty = shadow.without_racing(shadow.dirty(low, length), low)
+            if dirty.any():
+                ranges = ranges_of(dirty, low)
+                at = shadow.dirty_origin(ranges[0][0])
+                prior = None if at is None else self._record(shadow, at)
+                bound = flight.bound(event.allocation, low, length)
+                current = AccessRecord("device write", str(flight.site), event.run)
+                argument = None if bound is None else bound.index
+                self._report_with_sync("S002", shadow, ranges, prior, current, argument)
+        for allocation, offset, size, site in flight.reads:
+            shared = max(offset, low), min(offset + size, low + length)
+            if allocation == event.allocation and shared[0] < shared[1]:
+                where = shared[0], shared[1] - shared[0]
+                self._racing_read(flight, allocation, where, site, Confidence.DEFINITE)
+        shadow.device_wrote(low, length, self._origin(shadow, "device write", flight.site), event.run)
+        shadow.view = None
+
+    def _racing_read(
+        self, flight: _Flight, allocation: int, where: tuple[int, int], site: Site, confidence: Confidence
+    ) -> None:
+        shadow = self._shadows.get(allocation)
+        if shadow is None:
+            return
+        self._found.report(
+            "S004",
+            shadow,
+            (where,),
+            prior=AccessRecord("start", str(flight.site), flight.number),
+            current=AccessRecord("host read", str(site)),
+            confidence=confidence,
+        )
+
+    def _shared_lines(self, run: int) -> None:
+        """Arguments of one run that overlap, or share a line, where the device wrote."""
+        flight = self._flights.get(run)
+        if flight is None:
+            return
+        flight.finished = True
+        for number, one in enumerate(flight.arguments):
+            for other in flight.arguments[number + 1 :]:
+                if one.allocation == other.allocation:
+                    self._shared_between(flight, one, other)
+        for allocation, _, _ in flight.wrote:
+            shadow = self._shadows.get(allocation)
+            if shadow is not None and shadow.mapped is not None and self._has_views(allocation):
+                shadow.view = shadow.mapped[1]
+            if shadow is not None:
+                shadow.racing = type(shadow.racing)()
+
+    def _shared_between(self, flight: _Flight, one: BoundArgument, other: BoundArgument) -> None:
+        shadow = self._shadows.get(one.allocation)
+        if shadow is None:
+            return
+        first = max(one.offset_bytes, other.offset_bytes)
+        last = min(one.offset_bytes + one.length_bytes, other.offset_bytes + other.length_bytes)
+        overlap = first < last
+        if not overlap:  # the lines between the end of one and the begin of the other
+            first, last = last - 1, first + 1
+            if first // LINE_BYTES != (last - 1) // LINE_BYTES:
+                return
+            first = first // LINE_BYTES * LINE_BYTES
+            last = first + LINE_BYTES
+        written = any(
+            allocation == one.allocation and offset < last and first < offset + length
+            for allocation, offset, length in flight.wrote
+        )
+        if written:
+            self._found.report(
+                "S016" if overlap else "S013",
+                shadow,
+                ((first, last - first),),
+                current=AccessRecord("start", str(flight.site), flight.number),
+                argument=other.index,
+            )
+
+    def _observed(self, event: RunObserved) -> None:
+        if event.state not in _FINAL:
+            return
+        for number in [n for n, flight in self._flights.items() if flight.finished and n <= event.run]:
+            del self._flights[number]  # runs of a context end in order: the host knows of the earlier ones
+        if event.state != _COMPLETED:
+            self._failed[event.run] = event.state
+
+    # ----------------------------------------------------------------- shared questions
+
+    def _racing(self, allocation: int, offset: int, length: int) -> list[tuple[_Flight, BoundArgument]]:
+        found = [(flight, flight.bound(allocation, offset, length)) for flight in self._flights.values()]
+        return [(flight, argument) for flight, argument in found if argument is not None]
+
+    def _failed_bytes(self, shadow: Shadow, low: int, length: int, current: AccessRecord) -> None:
+        window = slice(low, low + length)
+        failed = (shadow.owner[window] == DEVICE) & np.isin(shadow.run[window], list(self._failed))
+        if failed.any():
+            ranges = ranges_of(failed, low)
+            self._found.report("S012", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+            shadow.mark_seen(low, failed, TO_HOST)
+
+    def _wrong_way(self, shadow: Shadow, low: int, length: int, owner: int, current: AccessRecord) -> None:
+        window = slice(low, low + length)
+        crossed = (shadow.owner[window] == owner) & (shadow.seen[window] & WRONG_WAY != 0)
+        if crossed.any():
+            ranges = ranges_of(crossed, low)
+            syncs = self._syncs_since(shadow, ranges)
+            prior = self._writer(shadow, ranges)
+            self._found.report("S017", shadow, ranges, prior=prior, current=current, syncs=syncs)
+
+    def _results_left(self, allocation: int) -> None:
+        """Results that were never synced, while the program had a view to read them through."""
+        shadow = self._shadows.get(allocation)
+        if shadow is None or shadow.view is None or not self._cached:
+            return
+        missing = shadow.unsynced_to_host(0, shadow.size_bytes)
+        if missing.any():
+            current = AccessRecord("view that the host may read", str(shadow.view))
+            self._stale_read(shadow, 0, missing, current, Confidence.POSSIBLE)
+
+    # ----------------------------------------------------------------- who and where
+
+    def _origin(self, shadow: Shadow, what: str, site: Site) -> int:
+        """The number of this kind of write at this place, and when it last happened to this allocation."""
+        key = what, site
+        number = self._origin_numbers.get(key)
+        if number is None:
+            number = self._origin_numbers[key] = len(self._origins)
+            self._origins.append(key)
+        shadow.written[number] = self._time
+        return number
+
+    def _record(self, shadow: Shadow, offset: int) -> AccessRecord:
+        what, site = self._origins[int(shadow.origin[offset])]
+        return AccessRecord(what, str(site), int(shadow.run[offset]) or None)
+
+    def _writer(self, shadow: Shadow, ranges: Ranges) -> AccessRecord:
+        return self._record(shadow, ranges[0][0])
+
+    def _syncs_since(self, shadow: Shadow, ranges: Ranges) -> tuple[SyncRecord, ...]:
+        """The syncs after the write of the first byte; none of them reaches it."""
+        written = shadow.written.get(int(shadow.origin[ranges[0][0]]), 0)
+        return tuple(
+            SyncRecord(
+                sync.direction.value,
+                sync.offset,
+                sync.length,
+                str(sync.site),
+                "it does not reach these bytes",
+            )
+            for sync in shadow.syncs
+            if sync.sequence > written
+        )
+
+    def _report_with_sync(
+        self,
+        hazard: str,
+        shadow: Shadow,
+        ranges: Ranges,
+        prior: AccessRecord | None,
+        current: AccessRecord,
+        argument: int | None,
+    ) -> None:
+        """Reports, and says beside it when a sync was there and left these bytes out."""
+        syncs = self._syncs_since(shadow, ranges)
+        self._found.report(
+            hazard, shadow, ranges, prior=prior, current=current, argument=argument, syncs=syncs
+        )
+        if any(sync.direction == Direction.TO_DEVICE.value for sync in syncs):
+            self._found.report(
+                "S007", shadow, ranges, prior=prior, current=current, argument=argument, syncs=syncs
+            )
+
+
+def _intersection(argument: BoundArgument, offset: int, length: int) -> Ranges:
+    low = max(argument.offset_bytes, offset)
+    return ((low, min(argument.offset_bytes + argument.length_bytes, offset + length) - low),)
+
+
+def _line_has(mask: Mask) -> Mask:
+    """For a mask of whole lines: all bytes of each line that has any."""
+    return np.repeat(mask.reshape(-1, LINE_BYTES).any(axis=1), LINE_BYTES)

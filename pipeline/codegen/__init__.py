@@ -10,6 +10,7 @@ package   packaging.py     PDI, core ELF, xclbin, listings
 
 from __future__ import annotations
 
+from ..errors import UsageError
 from ..program import Artifact, Dispatch
 from .lowering import lower
 from .matching import match
@@ -18,7 +19,20 @@ from .packaging import package
 
 __all__ = ["CompileOptions", "compile_dispatch"]
 
+TARGET = "npu1"
+
 
 def compile_dispatch(dispatch: Dispatch, options: CompileOptions) -> Artifact:
-    """The artifact of one dispatch. Raises UnsupportedOp for what this backend cannot lower."""
+    """The artifact of one dispatch.
+
+    Raises UnsupportedOp for what this backend cannot lower, UsageError for options that make no sense.
+    """
+    _check(options)
     return package(dispatch, lower(match(dispatch), options.tile), options)
+
+
+def _check(options: CompileOptions) -> None:
+    if options.target != TARGET:
+        raise UsageError(f"the built-in backend compiles for {TARGET}, not {options.target!r}")
+    if options.cores < 1 or min(options.tile or (1,)) < 1:
+        raise UsageError(f"tile sizes and cores are at least 1, not {options.tile}, {options.cores}")

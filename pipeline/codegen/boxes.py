@@ -9,6 +9,8 @@ DMAs move 32-bit words, operands may be of 1 or 2 bytes with rows of any length.
 
 All boxes of an operand have one length, as the core's BDs are fixed. A box never begins before its
 buffer nor ends past its last word (buffers are readable up to a whole word: XRT allocates pages).
+
+A constant of the dispatch has no boxes: it stands in the core's memory as a whole, from the start.
 """
 
 from __future__ import annotations
@@ -49,6 +51,9 @@ class BoxShape:
     def at(self, starts: tuple[int, ...]) -> Box:
         """The box of the tile that begins at these loop values."""
         view = self.operand.view
+        if view.data is not None:
+            skip = sum(start * self.core_strides[d] for d, start in enumerate(starts))
+            return Box(0, (), skip + view.base * view.element_bytes)
         first = sum(start * stride for start, stride in zip(starts, self.operand.strides, strict=True))
         offset = (view.base + first) * view.element_bytes
         if self.regular:
@@ -60,6 +65,9 @@ class BoxShape:
 def box_shape(operand: Operand, loops: tuple[int, ...], extents: tuple[int, ...]) -> BoxShape:
     """The form that tiles of `extents` (per loop, out of `loops`) of this operand take."""
     moving = [d for d in range(len(loops)) if operand.strides[d] and loops[d] > 1]
+    if operand.resident:
+        core = tuple(operand.stride_bytes(d) for d in range(len(loops)))
+        return BoxShape(operand, _words(operand.view.buffer_bytes), core, regular=False, dimensions=())
     if _is_regular(operand, loops, extents, moving):
         return _regular(operand, extents, moving)
     return _irregular(operand, extents, moving)

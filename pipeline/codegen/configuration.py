@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..formats.cdo import Cdo, Command, DmaWrite, MaskWrite, Write
 from ..npu.descriptors import BufferDescriptor, descriptor_offset, encode
-from ..npu.limits import LIMITS, PROGRAM_MEMORY_OFFSET
+from ..npu.limits import LIMITS, PROGRAM_MEMORY_OFFSET, WORD_BYTES
 from ..npu.registers import register
 from ..npu.topology import Direction, TileKind
 from .routes import CORE, Connection, commands
@@ -30,9 +30,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One core's program and everything around it."""
+    """One core's program and everything around it. `data` are constants by their offset in its memory."""
 
     code: bytes
+    data: Mapping[int, bytes]
     locks: Mapping[int, int]
     descriptors: Mapping[int, BufferDescriptor]
     channels: Sequence[Channel]
@@ -59,14 +60,19 @@ class Configuration:
 
 def configure(design: Design) -> Configuration:
     """The commands that set the array up for `design`."""
-    code = design.code + bytes(-len(design.code) % 4)
+    loaded = {PROGRAM_MEMORY_OFFSET: design.code, **design.data} if design.code else {}
     control = register(_KIND, "CORE_CONTROL")
     enable = control.field("ENABLE")
     return Configuration(
-        elfs=Cdo((DmaWrite(CORE.address(PROGRAM_MEMORY_OFFSET), code),) if code else ()),
+        elfs=Cdo(
+            tuple(
+                DmaWrite(CORE.address(offset), data + bytes(-len(data) % WORD_BYTES))
+                for offset, data in loaded.items()
+            )
+        ),
         init=Cdo(tuple(_init(design))),
         enable=Cdo(
-            (MaskWrite(CORE.address(control.at()), enable.mask, enable.place(1)),) if code else (),
+            (MaskWrite(CORE.address(control.at()), enable.mask, enable.place(1)),) if design.code else (),
         ),
     )
 

@@ -56,7 +56,7 @@ def lower(problem: Problem, largest_tile: tuple[int, int, int] | None = None) ->
         case Fill():
             return _lower_fill(problem)
         case Nothing():
-            design = Design(b"", {}, {}, (), TOKENS)
+            design = Design(b"", {}, {}, {}, (), TOKENS)
             return Lowered(design, None, (), notes=(f"{problem.op}: nothing to compute, nothing is run",))
 
 
@@ -83,6 +83,7 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
         shape=shape,
     )
     image = assemble(matmul_program.statements(program))
+    idle_right = problem.right.resident and tiling.initial is None
     tasks = [
         task
         for tile, words in zip(planned, records, strict=True)
@@ -91,14 +92,20 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
     return Lowered(
         Design(
             code=image.code,
+            data=_constants(problem, memory),
             locks=initial_locks(),
             descriptors=_descriptors(tiling, memory),
             channels=(
-                Channel(Direction.S2MM, 0, _LEFT_BD),
-                Channel(Direction.S2MM, 1, FIRST_CHAIN_BD),
+                *((Channel(Direction.S2MM, 0, _LEFT_BD),) * (not problem.left.resident)),
+                *((Channel(Direction.S2MM, 1, FIRST_CHAIN_BD),) * (not idle_right)),
                 Channel(Direction.MM2S, 0, _RESULT_BD),
             ),
-            connections=(*to_core(0), *to_core(1), *from_core(0), *TOKENS),
+            connections=(
+                *(to_core(0) * (not problem.left.resident)),
+                *(to_core(1) * (not idle_right)),
+                *from_core(0),
+                *TOKENS,
+            ),
         ),
         image,
         tuple(tasks),
@@ -109,7 +116,15 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
 
 def _source(operand: Operand, strides: tuple[int, ...], along: int, inner: int) -> matmul_program.Source:
     view = operand.view
-    return matmul_program.Source(view.element_bytes, view.signed, strides[along], strides[inner])
+    return matmul_program.Source(
+        view.element_bytes, view.signed, strides[along], strides[inner], resident=operand.resident
+    )
+
+
+def _constants(problem: Contraction, memory: Layout) -> Mapping[int, bytes]:
+    """Constants of the dispatch by their offset in the core's memory."""
+    places = ((problem.left, memory.left), (problem.right, memory.right))
+    return {offset: operand.view.data for operand, offset in places if operand.view.data is not None}
 
 
 def _record(step: Step, memory: Layout, shape: matmul_program.Shape) -> matmul_program.Record:
@@ -129,21 +144,20 @@ def _descriptors(tiling: Tiling, memory: Layout) -> Mapping[int, BufferDescripto
     """The core's BDs: a ring of one for the left operand and one for the result; for the right operand
     too, or one that begins with the accumulator where that comes from memory."""
     left, right, result = tiling.left.words, tiling.right.words, tiling.result.words
-    found = {
-        _LEFT_BD: _ring(memory.left, left, Lock.LEFT_FREE, Lock.LEFT_FULL, _LEFT_BD),
-        _RESULT_BD: _ring(memory.result, result, Lock.RESULT_FULL, Lock.RESULT_FREE, _RESULT_BD),
-    }
-    number = FIRST_CHAIN_BD
-    steps = 1
+    problem = tiling.problem
+    found = {_RESULT_BD: _ring(memory.result, result, Lock.RESULT_FULL, Lock.RESULT_FREE, _RESULT_BD)}
+    if not problem.left.resident:
+        found[_LEFT_BD] = _ring(memory.left, left, Lock.LEFT_FREE, Lock.LEFT_FULL, _LEFT_BD)
+    chain: list[tuple[int, int, Lock, Lock]] = []
     if tiling.initial is not None:
-        found[number] = _ring(memory.result, result, Lock.RESULT_FREE, Lock.RESULT_LOADED, number + 1)
-        number += 1
-        steps = tiling.steps_per_tile
-    for left_over in reversed(range(steps)):
-        following = number + 1 if left_over else FIRST_CHAIN_BD
-        found[number] = _ring(memory.right, right, Lock.RIGHT_FREE, Lock.RIGHT_FULL, following)
-        number += 1
-    return found
+        chain.append((memory.result, result, Lock.RESULT_FREE, Lock.RESULT_LOADED))
+    if not problem.right.resident:
+        steps = 1 if tiling.initial is None else tiling.steps_per_tile
+        chain += [(memory.right, right, Lock.RIGHT_FREE, Lock.RIGHT_FULL)] * steps
+    for place, part in enumerate(chain):
+        following = FIRST_CHAIN_BD + (place + 1) % len(chain)
+        found[FIRST_CHAIN_BD + place] = _ring(*part, following)
+    return dict(sorted(found.items()))
 
 
 def _ring(address: int, words: int, acquire: Lock, release: Lock, following: int) -> BufferDescriptor:
@@ -164,17 +178,20 @@ def _tile_tasks(tiling: Tiling, tile: ResultTile, records: Sequence[tuple[int, .
     """The tasks of one tile in the order in which the core needs them; what it gives back comes first."""
     problem = tiling.problem
     group = tile.number
-    yield _task(RESULT, group, problem.result.view.binding, tile.result)
+    yield _task(RESULT, group, problem.result, tile.result)
     if tile.initial is not None and isinstance(problem.initial, Operand):
-        yield _task(RIGHT, group, problem.initial.view.binding, tile.initial)
+        yield _task(RIGHT, group, problem.initial, tile.initial)
     inputs: list[tuple[int, Task]] = []
     for channel, operand, boxes in (
         (LEFT, problem.left, [step.left for step in tile.steps]),
         (RIGHT, problem.right, [step.right for step in tile.steps]),
     ):
+        if operand.resident:
+            continue
+        carries = channel == LEFT or problem.left.resident
         for first, count, stride in _runs(boxes):
-            carried = tuple(records[first : first + count]) if channel == LEFT else ()
-            task = _task(channel, group, operand.view.binding, boxes[first], repeat=(count, stride))
+            carried = tuple(records[first : first + count]) if carries else ()
+            task = _task(channel, group, operand, boxes[first], repeat=(count, stride))
             task = replace(task, records=carried)
             inputs.append((first, task))
     yield from (task for _, task in sorted(inputs, key=lambda entry: (entry[0], entry[1].channel)))
@@ -202,13 +219,14 @@ def _runs(boxes: Sequence[Box]) -> Iterator[tuple[int, int, int]]:
 def _task(
     channel: ShimChannel,
     group: int,
-    binding: int,
+    operand: Operand,
     box: Box,
     *,
     repeat: Dimension = (1, 0),
 ) -> Task:
-    found = pattern((repeat, *box.dimensions))
+    found, binding = pattern((repeat, *box.dimensions)), operand.view.binding
     assert found is not None, "the tiling chose a box that no BD can fetch"
+    assert binding is not None, "a constant is not transferred"
     return Task(channel, group, binding, box.offset_bytes, found)
 
 
@@ -223,6 +241,8 @@ def _notes(tiling: Tiling) -> Iterator[str]:
     )
     for name, shape in (("left", tiling.left), ("right", tiling.right), ("result", tiling.result)):
         form = "tile by tile" if shape.regular else "aligned runs of memory, indexed inside"
+        if shape.operand.resident:
+            form = "a constant, with the program"
         yield f"{name} box: {shape.size_bytes} bytes, {form}"
     yield f"estimate: {tiling.cost} bundles"
 
@@ -256,6 +276,7 @@ def _lower_fill(problem: Fill) -> Lowered:
     return Lowered(
         Design(
             code=image.code,
+            data={},
             locks={Lock.RESULT_FREE: 1},
             descriptors={_RESULT_BD: ring},
             channels=(Channel(Direction.MM2S, 0, _RESULT_BD),),

@@ -87,7 +87,13 @@ class _Matcher:
         return data if isinstance(data, bytes) and single else None
 
     def fill(self, op: TensorOp, target: View, value: bytes) -> Fill:
-        if not target.contiguous or len(value) not in FILL_BYTES or len(value) != target.element_bytes:
+        sizes = (len(value), target.element_bytes)
+        if (
+            not target.contiguous
+            or target.binding is None
+            or sizes[0] != sizes[1]
+            or sizes[0] not in FILL_BYTES
+        ):
             raise self.unsupported(op, "a fill of part of a buffer, or of elements of another size")
         count = 1
         for size in target.shape:
@@ -124,6 +130,8 @@ class _Matcher:
         if 0 in (size for size, reduced in zip(structured.loops, reduction, strict=True) if reduced):
             return self.empty_sum(op, target, incoming)
         left, right = (self.factor(op, structured, factor) for factor in product)
+        if left.resident and right.resident:
+            raise self.unsupported(op, "a product of two constants")
         return _Product(op, structured.loops, reduction, left, right, result, incoming).with_parts()
 
     def factor(self, op: TensorOp, structured: Structured, factor: scalar_body.Factor) -> Operand:
@@ -168,7 +176,7 @@ class _Matcher:
         if data is not None:
             return Constant(int.from_bytes(data, "little", signed=True))
         view = self.view(value, op)
-        return view if view is not None and view.element == RESULT_ELEMENT else None
+        return view if view is not None and view.data is None and view.element == RESULT_ELEMENT else None
 
     def empty_sum(self, op: TensorOp, target: View, initial: Constant | Operand) -> Problem:
         """A reduction over no elements: the fill alone, or nothing where the accumulator is in place."""
@@ -197,9 +205,23 @@ class _Matcher:
         if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
             inner = self.view(op.operands[0], op)
             return None if inner is None else self.reshaped(op, inner, op.results[0].type.shape)
+        if op.name == "arith.constant":
+            return self.literal(op)
         if op.structured is not None and op.structured.input_count == 1:
             return self.copied(op, op.structured)
         return None
+
+    def literal(self, op: TensorOp) -> View | None:
+        """A constant tensor of the dispatch; a splat is one element that does not move."""
+        type_, data = op.results[0].type, op.attributes.get("value")
+        if not isinstance(data, bytes) or not dtypes.is_known(type_.element):
+            return None
+        bits = dtypes.storage_bits(type_.element)
+        if bits % 8:
+            return None
+        splat = op.attributes.get("splat") is True
+        strides = (0,) * len(type_.shape) if splat else _row_major(type_.shape)
+        return View(None, type_.element, bits // 8, len(data), 0, type_.shape, strides, data=data)
 
     def copied(self, op: TensorOp, structured: Structured) -> View | None:
         """The result of an op that only transposes, broadcasts or extends its input, as a view of that."""

@@ -45,12 +45,16 @@ _LOADS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An operand in the core's memory: its element and the bytes to the next one along both its loops."""
+    """An operand in the core's memory: its element and the bytes to the next one along both its loops.
+
+    A `resident` one is there from the start, the others are waited for in each step.
+    """
 
     element_bytes: int
     signed: bool
     along: int
     inner: int
+    resident: bool
 
     @property
     def load(self) -> str:
@@ -205,8 +209,10 @@ def _width_setup(program: MatmulProgram, width: int) -> Iterator[ProgramStatemen
 
 def _step(program: MatmulProgram) -> Iterator[ProgramStatement]:
     yield Label("step")
-    yield Statement(f"acq #{Lock.LEFT_FULL.core_id}, {_MINUS_ONE}", "wait for the left box")
-    yield Statement(f"acq #{Lock.RIGHT_FULL.core_id}, {_MINUS_ONE}", "wait for the right box")
+    if not program.left.resident:
+        yield Statement(f"acq #{Lock.LEFT_FULL.core_id}, {_MINUS_ONE}", "wait for the left box")
+    if not program.right.resident:
+        yield Statement(f"acq #{Lock.RIGHT_FULL.core_id}, {_MINUS_ONE}", "wait for the right box")
     for register, what in (
         (_ROW_LEFT, "record: left operand"),
         (_RIGHT, "right operand"),
@@ -262,8 +268,10 @@ def _product(program: MatmulProgram) -> Iterator[ProgramStatement]:
 
 def _step_end(program: MatmulProgram) -> Iterator[ProgramStatement]:
     yield Statement(f"mov {_SCRATCH}, {_LAST}", "")
-    yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left box may be overwritten")
-    yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right one too")
+    if not program.left.resident:
+        yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left box may be overwritten")
+    if not program.right.resident:
+        yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right box may be overwritten")
     yield Statement(f"jz {_SCRATCH}, step", "")
     yield Statement(f"rel #{Lock.RESULT_FULL.core_id}, {_ONE}", f"{program.op}: the tile is complete")
     yield Statement("j step", "")

@@ -6,13 +6,15 @@ Everything follows from the bytes: the uuids of an xclbin are made from its cont
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
-from ..errors import UnsupportedOp, UsageError
+from ..errors import UnsupportedOp
 from ..formats import pdi, xclbin
 from ..formats.elf import CoreElf, Segment, Symbol
 from ..formats.instructions import to_text
 from ..isa.assembler import CodeImage
+from ..npu.topology import OWN_DATA_BASE
 from ..program import Artifact, CallingConvention, Dispatch
 from .configuration import configure
 from .control import transaction
@@ -20,7 +22,6 @@ from .lowering import Lowered
 from .options import CompileOptions
 
 BACKEND = "builtin"
-TARGET = "npu1"
 
 KERNEL_CHARACTERS = 42
 """iree-amd-aie cuts names here, so that name, ordinal and `:IREE` stay within IP_LAYOUT's 64 bytes."""
@@ -40,9 +41,7 @@ def entry_name(dispatch: str, ordinal: int) -> str:
 
 
 def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Artifact:
-    """Raises UsageError for a target that is not npu1, UnsupportedOp for too many buffers."""
-    if options.target != TARGET:
-        raise UsageError(f"the built-in backend compiles for {TARGET}, not {options.target!r}")
+    """Raises UnsupportedOp for too many buffers."""
     if len(dispatch.bindings) > BUFFERS_MAXIMUM:
         raise UnsupportedOp(
             f"dispatch {dispatch.name} has {len(dispatch.bindings)} buffers, a kernel has {BUFFERS_MAXIMUM}",
@@ -72,7 +71,7 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         **{name: cdo.encode() for name, cdo in cdo_files.items()},
     }
     if lowered.image is not None:
-        files[CORE_FILE] = _elf(lowered.image).encode()
+        files[CORE_FILE] = _elf(lowered.image, lowered.design.data).encode()
         files[f"{entry}.s"] = _listing(dispatch, lowered, lowered.image.listing).encode()
     return Artifact(
         dispatch=dispatch.name,
@@ -88,10 +87,11 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
     )
 
 
-def _elf(image: CodeImage) -> CoreElf:
+def _elf(image: CodeImage, constants: Mapping[int, bytes]) -> CoreElf:
     code = Segment(0, image.code, len(image.code), executable=True)
+    data = (Segment(OWN_DATA_BASE + offset, value, len(value)) for offset, value in constants.items())
     names = tuple(Symbol(name, address, section=".text") for name, address in image.labels.items())
-    return CoreElf((code,), names, comment=f"aiepipe {BACKEND}")
+    return CoreElf((code, *data), names, comment=f"aiepipe {BACKEND}")
 
 
 def _listing(dispatch: Dispatch, lowered: Lowered, lines: tuple[str, ...]) -> str:

@@ -15,10 +15,11 @@ class View:
     """A tensor inside a buffer: element (i0, i1, ...) stands at `base + sum(i * strides)` elements.
 
     `element_bytes` is the size in memory; `signed` says how an element becomes wider; `buffer_bytes` is
-    the size of the whole buffer behind it, which transfers must not leave.
+    the size of the whole buffer behind it, which transfers must not leave. The buffer is `binding`, or,
+    where that is None, a constant of the dispatch with the bytes `data`.
     """
 
-    binding: int
+    binding: int | None
     element: str
     element_bytes: int
     buffer_bytes: int
@@ -26,6 +27,7 @@ class View:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     signed: bool = True
+    data: bytes | None = None
 
     @property
     def contiguous(self) -> bool:
@@ -48,6 +50,11 @@ class Operand:
     @property
     def element_bytes(self) -> int:
         return self.view.element_bytes
+
+    @property
+    def resident(self) -> bool:
+        """Whether it is a constant: with the program in the core's memory, never transferred."""
+        return self.view.data is not None
 
     def stride_bytes(self, loop: int) -> int:
         """Bytes from one element to the next along `loop`."""

@@ -244,8 +244,7 @@ def _cost(tiling: Tiling) -> int:
     per_step = (
         program.STEP_BUNDLES
         + program.product_bundles(tiling.rows, tiling.columns, tiling.inner)
-        + tiling.left.words
-        + tiling.right.words
+        + sum(shape.words for shape in (tiling.left, tiling.right) if not shape.operand.resident)
     )
     per_tile = 2 * tiling.result.words  # initial value or its transfer, and the way back
     return tiling.tile_count * (tiling.steps_per_tile * per_step + per_tile)

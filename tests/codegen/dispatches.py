@@ -65,6 +65,9 @@ class DispatchBuilder:
     def operand(self, *shape: int, element: str = "i32") -> Value:
         return self.load(self.binding(*shape, element=element))
 
+    def constant(self, data: bytes, *shape: int, element: str = "i32", splat: bool = False) -> Value:
+        return self.op("arith.constant", (), TensorType(shape, element), None, value=data, splat=splat)
+
     def store(self, value: Value, binding: Binding) -> None:
         self.op(STORE, (value,), None, None, **whole(binding))
 

@@ -204,6 +204,33 @@ def test_an_accumulator_from_another_buffer_stays_as_it_was() -> None:
         np.testing.assert_array_equal(run[2], buffers[2])
 
 
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(("element", "splat"), [("i32", False), ("i8", False), ("i16", True)])
+def test_a_constant_operand(side: int, in_place: bool, element: str, splat: bool) -> None:
+    """IREE puts small constants into the dispatch: weights, say."""
+    m, n, k = 9, 10, 7
+    shape = (m, k) if side == 0 else (k, n)
+    count = 1 if splat else shape[0] * shape[1]
+    weights = np.arange(-3, count - 3).astype(dtypes.numpy_dtype(element))
+    builder = DispatchBuilder()
+    constant = builder.constant(weights.tobytes(), *shape, element=element, splat=splat)
+    other = builder.operand(*((k, n) if side == 0 else (m, k)), element="i8")
+    target = builder.binding(m, n, access=Access.READ_WRITE)
+    start = builder.load(target) if in_place else builder.filled(4, m, n)
+    maps = (projected(3, 0, 2), projected(3, 2, 1), projected(3, 0, 1))
+    left, right = (constant, other) if side == 0 else (other, constant)
+    builder.store(builder.contraction(left, right, start, maps, (m, n, k)), target)
+    dispatch = builder.done()
+    buffers = random_buffers(dispatch, 6)
+    full = np.broadcast_to(weights, shape) if splat else weights.reshape(shape)
+    pair = (full, buffers[0]) if side == 0 else (buffers[0], full)
+    want = product(*pair, buffers[1] if in_place else 4)
+    options = CompileOptions(tile=(4, 8, 3))
+    for run in execute(compile_dispatch(dispatch, options), buffers, repeat=2).runs:
+        np.testing.assert_array_equal(run[1], want)
+
+
 def test_an_operand_that_is_the_accumulator() -> None:
     """shared/reports/38: A @ B + A with 2 and 3 everywhere is 26."""
     builder = DispatchBuilder()
@@ -239,7 +266,7 @@ def test_fills(value: int, shape: tuple[int, ...], element: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(
     size=st.tuples(st.integers(1, 20), st.integers(1, 20), st.integers(1, 20)),
-    tile=st.tuples(st.integers(1, 20), st.integers(1, 20), st.integers(1, 20)),
+    tile=st.tuples(st.integers(1, 20), st.integers(1, 20), st.integers(2, 20)),
     operand=st.sampled_from(("i8", "i16", "i32")),
     value=st.sampled_from((7, -1, None)),
     transpose=st.tuples(st.booleans(), st.booleans()),

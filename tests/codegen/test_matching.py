@@ -250,6 +250,16 @@ def test_what_follows_a_matmul_is_named() -> None:
         match(builder.done())
 
 
+def test_a_product_of_two_constants_is_refused() -> None:
+    builder = DispatchBuilder()
+    left, right = (builder.constant(bytes(4), 4, 4, splat=True) for _ in range(2))
+    target = builder.binding(4, 4, access=Access.WRITE)
+    maps = (projected(3, 0, 2), projected(3, 2, 1), projected(3, 0, 1))
+    builder.store(builder.contraction(left, right, builder.filled(0, 4, 4), maps, (4, 4, 4)), target)
+    with pytest.raises(UnsupportedOp, match="product of two constants"):
+        match(builder.done())
+
+
 def test_two_results_are_refused() -> None:
     builder = DispatchBuilder()
     one, two = (builder.binding(4, access=Access.WRITE) for _ in range(2))

@@ -17,7 +17,7 @@ from aiepipe.formats import cdo, elf, pdi, txn, xclbin
 from aiepipe.formats.instructions import parse_instructions
 from aiepipe.program import Access, Binding, CallingConvention, Dispatch, TensorType
 
-from .dispatches import fill, matmul
+from .dispatches import DispatchBuilder, fill, matmul, projected
 
 DISPATCH = matmul(8, 32, 16)
 ENTRY = "main_dispatch_0_matmul_8x32x16_i32_0"
@@ -81,6 +81,21 @@ def test_the_core_program_is_in_the_elf_and_in_the_configuration() -> None:
     assert program.symbol_addresses()["step"] % 16 == 0
 
 
+def test_a_constant_is_in_the_elf_and_in_the_configuration() -> None:
+    builder = DispatchBuilder()
+    weights = bytes(range(20))
+    left, right = builder.operand(3, 4), builder.constant(weights, 4, 5, element="i8")
+    target = builder.binding(3, 5, access=Access.WRITE)
+    maps = (projected(3, 0, 2), projected(3, 2, 1), projected(3, 0, 1))
+    start = builder.filled(0, 3, 5)
+    builder.store(builder.contraction(left, right, start, maps, (3, 5, 4)), target)
+    files = compile_dispatch(builder.done(), CompileOptions()).files
+    data = [segment for segment in elf.parse(files["core_0_2.elf"]).segments if not segment.is_program]
+    assert [segment.data for segment in data] == [weights]
+    writes = [c for c in cdo.parse(files["aie_cdo_elfs.bin"]).commands if isinstance(c, cdo.DmaWrite)]
+    assert (writes[1].address & 0xFFFFF, writes[1].data) == (data[0].address - 0x70000, weights)
+
+
 def test_the_listing_names_the_source_op() -> None:
     listing = compile_dispatch(DISPATCH, CompileOptions()).files[f"{ENTRY}.s"].decode()
     assert listing.startswith("// core (0,2) of main_dispatch_0_matmul_8x32x16_i32\n")
@@ -123,6 +138,12 @@ def test_nothing_to_do_is_a_stream_without_operations() -> None:
 def test_another_target_is_refused() -> None:
     with pytest.raises(UsageError, match="npu1, not 'npu4'"):
         compile_dispatch(DISPATCH, CompileOptions(target="npu4"))
+
+
+@pytest.mark.parametrize("options", [CompileOptions(tile=(8, 0, 8)), CompileOptions(cores=0)])
+def test_tiles_and_cores_are_counted_from_one(options: CompileOptions) -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        compile_dispatch(DISPATCH, options)
 
 
 def test_more_buffers_than_a_kernel_has_are_refused() -> None:

@@ -5,7 +5,7 @@ Imported only where an emulated run is wanted, as it brings the emulator with it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..emulator.machine import EngineName, Machine
@@ -13,7 +13,7 @@ from ..errors import ArtifactError
 from ..formats import instructions, lx6, pdi, xclbin
 from ..formats.lx6 import Lx6Stream
 from ..formats.txn import Transaction
-from ..formats.txn_operations import DdrPatch
+from ..formats.txn_operations import DdrPatch, LoadPdi
 from .silicon import (
     Array,
     DeviceMemory,
@@ -28,10 +28,11 @@ from .silicon import (
 
 @dataclass(frozen=True, slots=True)
 class DecodedStream:
-    """A stream and the data buffers that it patches into descriptors."""
+    """A stream, the data buffers that it patches into descriptors, the PDIs that it loads."""
 
     stream: Transaction | Lx6Stream
     arguments: frozenset[int]
+    pdis: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class EmulatedSilicon:
                 for bank in parsed.memory_banks()
             ),
             partition.column_width,
+            {group.pdi_id: image.image for image in partition.pdis for group in image.groups},
         )
 
     def decode(self, data: bytes) -> DecodedStream:
@@ -61,31 +63,37 @@ class EmulatedSilicon:
         if isinstance(stream, Transaction):
             stream.require_npu1()
             used = {op.argument for op in stream.ops if isinstance(op, DdrPatch)}
+            loaded = frozenset(op.pdi_id for op in stream.ops if isinstance(op, LoadPdi))
         else:
             used = {op.argument for op in stream.ops if isinstance(op, lx6.WriteBd)}
-        return DecodedStream(stream, frozenset(used))
+            loaded = frozenset[int]()
+        return DecodedStream(stream, frozenset(used), loaded)
 
     def binary(self, data: bytes) -> bytes:
         """The words as the device takes them. Raises ArtifactError."""
         return instructions.to_binary(data)
 
-    def configure(self, columns: int, memory: DeviceMemory, configuration: bytes) -> Array:
+    def configure(
+        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+    ) -> Array:
         """A machine with the PDI's CDO loaded. Raises ArtifactError, EmulationError."""
         machine = Machine(columns, memory, engine=self.engine)
         machine.load(pdi.parse(configuration).cdo)
-        return _MachineArray(machine)
+        return _MachineArray(machine, images)
 
 
 @dataclass(slots=True)
 class _MachineArray:
     machine: Machine
+    images: Mapping[int, bytes]
 
     def run(
         self, stream: InstructionStream, addresses: Sequence[int], *, deadline: float | None
     ) -> RunSummary:
         """Raises EmulationError."""
         assert isinstance(stream, DecodedStream), "decoded by another silicon"
-        report = self.machine.run(stream.stream, addresses, deadline=deadline)
+        images = {number: pdi.parse(self.images[number]).cdo for number in stream.pdis & self.images.keys()}
+        report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
         return RunSummary(report.cycles, report.warnings)
 
 

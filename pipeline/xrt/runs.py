@@ -35,6 +35,10 @@ _ARGUMENT_FORMS = (
 )
 
 
+class EmulatorFault(Exception):
+    """The emulator itself is at fault. No RuntimeError, which programs expect of pyxrt and handle."""
+
+
 class run:  # noqa: N801 (pyxrt's name)
     """One execution of a kernel."""
 
@@ -155,12 +159,19 @@ class run:  # noqa: N801 (pyxrt's name)
             self.summary = self._run_array(owner, deadline)
             self._state = ert_cmd_state.ERT_CMD_STATE_COMPLETED
         except (EmulationError, ArtifactError) as error:
-            self.failure = error
+            # without its traceback, which would hold this run, its context and the array
+            self.failure = error.with_traceback(None)
             stalled = isinstance(error, EmulationError) and error.kind in _STALLED
             self._state = (
                 ert_cmd_state.ERT_CMD_STATE_TIMEOUT if stalled else ert_cmd_state.ERT_CMD_STATE_ERROR
             )
             owner.context.reset()
+        except BaseException as error:  # a fault of ours, or Ctrl-C: not the program's doing
+            self._state = ert_cmd_state.ERT_CMD_STATE_ABORT
+            owner.context.reset()
+            if isinstance(error, Exception):
+                raise EmulatorFault(f"the emulator failed: {type(error).__name__}: {error}") from error
+            raise
         finally:
             self._in_flight = False
             emulation.after_run(self._number)

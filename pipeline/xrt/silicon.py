@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..program import CallingConvention
@@ -76,6 +76,8 @@ class XclbinImage:
     kernels: tuple[KernelImage, ...]
     banks: tuple[MemoryBank, ...]
     columns: int
+    pdis: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
+    """All configurations by PDI id, for streams that load another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,11 @@ class Silicon(Protocol):
         """The stream's bytes as the device takes them, from text or binary. Raises ArtifactError."""
         ...
 
-    def configure(self, columns: int, memory: DeviceMemory, configuration: bytes) -> Array:
-        """A fresh partition of `columns` columns with a PDI loaded. Raises ArtifactError."""
+    def configure(
+        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+    ) -> Array:
+        """A fresh partition of `columns` columns with a PDI loaded; `images` are all PDIs of the xclbin.
+
+        Raises ArtifactError, EmulationError.
+        """
         ...

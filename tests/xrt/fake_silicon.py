@@ -106,7 +106,9 @@ class FakeSilicon:
     def binary(self, data: bytes) -> bytes:
         return data
 
-    def configure(self, columns: int, memory: DeviceMemory, configuration: bytes) -> Array:
+    def configure(
+        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+    ) -> Array:
         assert configuration == b"pdi"
         self.configured += 1
         return FakeArray(memory, self.behaviours)

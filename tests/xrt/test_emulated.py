@@ -14,6 +14,7 @@ from aiepipe.errors import EmulationError
 from aiepipe.xrt import emulated as pyxrt
 from aiepipe.xrt.emulation import Emulation, Settings, emulation
 from aiepipe.xrt.memory import CacheModel
+from aiepipe.xrt.runs import EmulatorFault
 from aiepipe.xrt.silicon import DeviceMemory
 from aiepipe.xrt.values import BoundEnum
 
@@ -477,3 +478,48 @@ class TestFailures:
             assert run.wait() == COMPLETED
             assert run.failure is None
             assert fake.configured == 2
+
+    def test_a_fault_of_the_emulator_is_not_taken_for_the_devices(self, xclbin_path: str) -> None:
+        """Programs handle RuntimeError; this one is for us to hear of (exit 70)."""
+
+        def broken(memory: DeviceMemory, addresses: Sequence[int]) -> None:
+            raise TypeError("ours")
+
+        with emulation(Settings(silicon=FakeSilicon({"broken": broken}))):
+            device = pyxrt.device(0)
+            context = pyxrt.hw_context(device, device.register_xclbin(pyxrt.xclbin(xclbin_path)))
+            run = ready_run(pyxrt.kernel(context, "MLIR_AIE"), "broken", [])
+            run.start()
+            with pytest.raises(EmulatorFault, match="the emulator failed: TypeError: ours"):
+                run.wait()
+            assert run.state() == pyxrt.ert_cmd_state.ERT_CMD_STATE_ABORT
+
+    def test_ctrl_c_stops_the_run_and_leaves_the_device_usable(self, xclbin_path: str) -> None:
+        stopping = [True]
+
+        def behave(memory: DeviceMemory, addresses: Sequence[int]) -> None:
+            if stopping[0]:
+                raise KeyboardInterrupt
+
+        with emulation(Settings(silicon=FakeSilicon({"behave": behave}))):
+            device = pyxrt.device(0)
+            context = pyxrt.hw_context(device, device.register_xclbin(pyxrt.xclbin(xclbin_path)))
+            run = ready_run(pyxrt.kernel(context, "MLIR_AIE"), "behave", [])
+            run.start()
+            with pytest.raises(KeyboardInterrupt):
+                run.wait()
+            stopping[0] = False
+            run.start()
+            assert run.wait() == COMPLETED
+
+    def test_failed_runs_do_not_use_up_the_contexts(self, xclbin_path: str) -> None:
+        def behave(memory: DeviceMemory, addresses: Sequence[int]) -> None:
+            raise EmulationError("what it met", kind="deadlock")
+
+        with emulation(Settings(silicon=FakeSilicon({"behave": behave}))):
+            for _ in range(20):
+                device = pyxrt.device(0)
+                context = pyxrt.hw_context(device, device.register_xclbin(pyxrt.xclbin(xclbin_path)))
+                run = ready_run(pyxrt.kernel(context, "MLIR_AIE"), "behave", [])
+                run.start()
+                assert run.wait() == pyxrt.ert_cmd_state.ERT_CMD_STATE_TIMEOUT

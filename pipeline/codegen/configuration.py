@@ -17,6 +17,7 @@ from ..npu.topology import Direction, TileKind
 from .routes import CORE, Connection, commands
 
 _KIND = TileKind.COMPUTE
+_CHANNELS = LIMITS[_KIND].channels
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +61,28 @@ class Configuration:
 
 def configure(design: Design) -> Configuration:
     """The commands that set the array up for `design`."""
-    loaded = {PROGRAM_MEMORY_OFFSET: design.code, **design.data} if design.code else {}
-    control = register(_KIND, "CORE_CONTROL")
-    enable = control.field("ENABLE")
     return Configuration(
-        elfs=Cdo(
-            tuple(
-                DmaWrite(CORE.address(offset), data + bytes(-len(data) % WORD_BYTES))
-                for offset, data in loaded.items()
-            )
-        ),
+        elfs=Cdo(tuple(_load(design))),
         init=Cdo(tuple(_init(design))),
-        enable=Cdo(
-            (MaskWrite(CORE.address(control.at()), enable.mask, enable.place(1)),) if design.code else (),
-        ),
+        enable=Cdo((_field("CORE_CONTROL", 0, "ENABLE", 1),) if design.code else ()),
     )
 
 
+def _load(design: Design) -> Iterator[Command]:
+    """The program and its constants, into a core and DMA channels that stand still: they may be running
+    another design."""
+    channels = [(f"DMA_{way.name}_CTRL", number) for way in Direction for number in range(_CHANNELS)]
+    yield _field("CORE_CONTROL", 0, "ENABLE", 0)
+    yield from (_field(*channel, "RESET", 1) for channel in channels)
+    loaded = {PROGRAM_MEMORY_OFFSET: design.code, **design.data} if design.code else {}
+    for offset, data in loaded.items():
+        yield DmaWrite(CORE.address(offset), data + bytes(-len(data) % WORD_BYTES))
+    yield from (_field(*channel, "RESET", 0) for channel in channels)
+
+
 def _init(design: Design) -> Iterator[Command]:
-    control = register(_KIND, "CORE_CONTROL")
-    reset = control.field("RESET")
     for value in (1, 0):
-        yield MaskWrite(CORE.address(control.at()), reset.mask, reset.place(value))
+        yield _field("CORE_CONTROL", 0, "RESET", value)
     lock = register(_KIND, "LOCK_VALUE")
     for number in range(LIMITS[_KIND].locks):
         yield Write(CORE.address(lock.at(number)), lock.encode(LOCK_VALUE=design.locks.get(number, 0)))
@@ -91,8 +92,15 @@ def _init(design: Design) -> Iterator[Command]:
         yield DmaWrite(CORE.address(descriptor_offset(_KIND, number)), data)
     for channel in design.channels:
         name = f"DMA_{channel.direction.name}"
-        queue, control = register(_KIND, f"{name}_START_QUEUE"), register(_KIND, f"{name}_CTRL")
+        queue, control = (register(_KIND, f"{name}_{part}") for part in ("START_QUEUE", "CTRL"))
         yield Write(CORE.address(queue.at(channel.number)), queue.encode(START_BD_ID=channel.first))
         # aie-rt's enable, a masked write that changes nothing: the queue starts a channel
-        yield MaskWrite(CORE.address(control.at(channel.number)), 1, 0)
+        yield MaskWrite(CORE.address(control.at(channel.number)), 0, 1)
     yield from commands(design.connections)
+
+
+def _field(name: str, index: int, field: str, value: int) -> Command:
+    """Sets one field of a register of the core's tile and leaves the others."""
+    found = register(_KIND, name)
+    bits = found.field(field)
+    return MaskWrite(CORE.address(found.at(index)), bits.mask, bits.place(value))

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from aiepipe.emulator.machine import Machine
 from aiepipe.formats import pdi, xclbin
@@ -67,21 +68,27 @@ def check(corpus: Path, name: str, *, runs: int = 2, engine: Any = "jit") -> Non
             assert np.array_equal(got.view(np.uint8), want.astype(got.dtype).view(np.uint8)), argument["name"]
 
 
-def test_the_seed_multiplies_matrices(corpus: Path) -> None:
-    check(corpus, "iree-seed-matmul-i32")
+NAMES = (
+    "iree-seed-matmul-i32",
+    "gemm256-i16-1core",
+    "add-bf16",
+    "reduce-add-i32",
+    "distribute-l2-empty-sequence",
+)
 
 
-def test_an_empty_sequence_completes(corpus: Path) -> None:
-    check(corpus, "distribute-l2-empty-sequence")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_binary_of_the_corpus_gives_its_exact_result_twice(corpus: Path, name: str) -> None:
+    check(corpus, name)
 
 
-def test_gemm_of_one_core_in_i16(corpus: Path) -> None:
-    check(corpus, "gemm256-i16-1core")
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_plain_engine_gives_the_same(corpus: Path, name: str) -> None:
+    check(corpus, name, runs=1, engine="plain")
 
 
-def test_a_sum_in_vector_code(corpus: Path) -> None:
-    check(corpus, "reduce-add-i32")
-
-
-def test_addition_in_bf16_rounds_toward_minus_infinity(corpus: Path) -> None:
-    check(corpus, "add-bf16")
+def test_every_case_is_tried(corpus: Path) -> None:
+    cases = json.loads((corpus / "cases.json").read_text())["cases"]
+    assert sorted(found["name"] for found in cases) == sorted(NAMES)

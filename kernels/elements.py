@@ -28,7 +28,7 @@ def check_value(value: int | float, element: str) -> int | float:
     """The value as the type has it, i8 255 as -1. Raises UsageError where it does not fit."""
     if dtypes.is_float(element):
         return float(value)
-    if int(value) != value:
+    if not math.isfinite(value) or int(value) != value:
         raise UsageError(f"the value {value} does not fit the integer type {element}")
     bits = 64 if element == "index" else int(dtypes.canonical(element)[1:])
     low, high = (0 if bits == 1 else -(1 << (bits - 1))), (1 << bits) - 1

@@ -25,6 +25,8 @@ REMOVED_OPS = {
 _PLACE = re.compile(r"(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): ")
 _UNKNOWN_OP = re.compile(r"custom op '(?P<op>[^']+)' is unknown")
 _ANY_OP = re.compile(r"'(?P<op>[a-z_][\w$]*(?:\.[\w$]+)+)' op ")
+_UNREGISTERED = "unregistered dialect"
+_QUOTED_OP = re.compile(r'"(?P<op>[^"]+)"\s*$')
 # the operation in generic form, which repeats the source in a form that nobody wrote
 _CURRENT_OP = re.compile(r"\n+(?:[^\n]*?:\d+:\d+: )?see current operation: .*", re.DOTALL)
 
@@ -50,13 +52,18 @@ class Diagnostic:
         """`file:line:column: severity: message`, then the source line and a caret where we have it."""
         if self.location is None:
             return f"{self.severity.value}: {self.message}"
-        shown = f"{self.location}: {self.severity.value}: {self.message}"
-        lines = text.split("\n")
-        if self.location.file != file or not 0 < self.location.line <= len(lines):
-            return shown
-        line = lines[self.location.line - 1]
-        pad = "".join("\t" if c == "\t" else " " for c in line[: max(self.location.column - 1, 0)])
-        return f"{shown}\n  {line}\n  {pad}^"
+        first, *rest = self.message.split("\n")
+        shown = [f"{self.location}: {self.severity.value}: {first}"]
+        line = _line(text, self.location.line) if self.location.file == file else None
+        if line is not None:
+            pad = "".join("\t" if c == "\t" else " " for c in line[: max(self.location.column - 1, 0)])
+            shown += [f"  {line}", f"  {pad}^"]
+        return "\n".join([*shown, *(part for part in rest if part.strip())])
+
+
+def _line(text: str, number: int) -> str | None:
+    lines = text.split("\n")
+    return lines[number - 1] if 0 < number <= len(lines) else None
 
 
 def from_callback(severity: int, text: str, file: str) -> Diagnostic:
@@ -80,11 +87,24 @@ def compile_error(diagnostics: list[Diagnostic], file: str, text: str) -> Compil
     if not errors:
         return CompileError("IREE could not compile the module and did not say why", diagnostics=shown)
     first = errors[0]
+    message = first.message.split("\n")[0]
     named = _UNKNOWN_OP.search(first.message) or _ANY_OP.search(first.message)
     op = None if named is None else named["op"]
     remedy = None
     if op in REMOVED_OPS:
         remedy = f"use {REMOVED_OPS[op]} with indexing_maps: the named op left MLIR"
-    return CompileError(
-        first.message.split("\n")[0], location=first.location, remedy=remedy, op=op, diagnostics=shown
-    )
+    elif _UNREGISTERED in message:
+        # the parser stops behind the op's name and does not say it
+        op = _op_before(first.location, text)
+        message = f"the op {op or ''} is of a dialect that IREE does not know".replace("  ", " ")
+        remedy = "use ops of the dialects that IREE takes: linalg, tensor, arith, math, func, ..."
+    return CompileError(message, location=first.location, remedy=remedy, op=op, diagnostics=shown)
+
+
+def _op_before(location: SourceLocation | None, text: str) -> str | None:
+    """The quoted op name that ends at a place in the text."""
+    line = None if location is None else _line(text, location.line)
+    if location is None or line is None:
+        return None
+    found = _QUOTED_OP.search(line[: location.column - 1])
+    return None if found is None else found["op"]

@@ -13,8 +13,8 @@ what it needs.
 
 Rules that it keeps (facts/aie2-isa.md 2.2, 2.3): five delay slots; branch targets and return addresses
 on 16 bytes; the first bundle of a zero-overhead loop, its last and the one after it on 16 bytes, the
-last of 16 bytes, without a partial-word store and at least 112 bytes after the last write of ls, le or
-lc; loads and stores four bundles from lock operations.
+last of 16 bytes, without a partial-word store and at least 112 bytes after the last bundle that writes
+ls, le or lc; loads and stores four bundles from lock operations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Assembly text: one statement to the instructions it can mean, and an instruction to its text.
 
 The syntax is the public assembler's, as the table's `asm` templates have it: `lda r0, [p0], #4`. Case of
-registers does not matter on input; `#` before a number may be left out. Beside the table's mnemonics
+registers does not matter on input; `#` before a number may be left out; `//` begins a comment; `;`
+stands between the instructions of one bundle. Beside the table's mnemonics
 there are generic ones for what several slots can do, see GENERIC: `padd [p0], #4` is padda, paddb or
 padds, wherever there is room; `movi r0, #5` is mova, movx, mov or movxm, whichever fits value and
 register; `vld`, `vld.2d`, `vld.3d` are vlda or vldb; `copy r1, r0` is mov or or.
@@ -110,7 +111,7 @@ _SYMBOLIC_BITS = 20
 
 def _normal(line: str) -> str:
     """Comments gone, one space after the mnemonic, none around commas and brackets."""
-    text = re.split(r"//|;", line, maxsplit=1)[0].strip()
+    text = line.partition("//")[0].strip()
     mnemonic, _, rest = text.partition(" ")
     rest = re.sub(r"\s*([,\[\]])\s*", r"\1", " ".join(rest.split()))
     return f"{mnemonic.lower()} {rest}".strip()

@@ -81,7 +81,7 @@ def _one_bundle(items: Sequence[Item], size: int | None) -> tuple[SlotInstructio
 
 
 LOOP_SETUP_BUNDLES = 7
-"""Bundles of 16 bytes, 112 bytes, between the last write of ls, le or lc and the loop's last bundle."""
+"""Bundles of 16 bytes, 112 bytes, from the last write of ls, le or lc to the loop's last bundle."""
 
 
 class Blocks:
@@ -139,7 +139,7 @@ class Blocks:
         )
 
     def _loop_setup(self, index: int, start: int) -> int:
-        """Bundles that must lie between a write of ls, le or lc in block `index` and its end."""
+        """Bundles that a loop at `start` asks for between the set-up in block `index` and its end."""
         for end, section in enumerate(self.sections):
             if (
                 section.loop_start is not None

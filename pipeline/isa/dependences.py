@@ -5,6 +5,7 @@ Works on effects alone; the scheduler, the block boundaries and the hazard check
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -33,6 +34,42 @@ def distance(
         *_order(first, second, may_alias),
     ]
     return max(0, *needs) if needs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Register units as bits, for a quick look whether two instructions can depend on each other."""
+
+    reads: int
+    writes: int
+    ordered: bool
+
+    def independent(self, other: Footprint) -> bool:
+        if self.ordered and other.ordered:
+            return False
+        return not (self.writes & (other.reads | other.writes) or self.reads & other.writes)
+
+
+def footprint(instructions: Iterable[SlotInstruction]) -> Footprint:
+    """What any of these encodings of one statement touches."""
+    reads = writes = 0
+    ordered = False
+    for instruction in instructions:
+        own = effects(instruction)
+        reads |= _bits(own.reads)
+        writes |= _bits(own.writes)
+        ordered |= own.memory is not None or own.lock or own.ordered
+    return Footprint(reads, writes, ordered)
+
+
+_bit_of: dict[str, int] = {}
+
+
+def _bits(accesses: tuple[Access, ...]) -> int:
+    bits = 0
+    for access in accesses:
+        bits |= 1 << _bit_of.setdefault(access.register, len(_bit_of))
+    return bits
 
 
 def drained_after(instruction: SlotInstruction) -> int:
@@ -83,9 +120,9 @@ def _order(first: Effects, second: Effects, may_alias: bool) -> list[int]:
         begin = min(second.memory.load or WINDOW, second.memory.store or WINDOW)
         if first.memory.store is not None or second.memory.store is not None:
             needs.append(first.memory.last - begin + 1)
-    if first.lock and second.memory is not None:
+    if first.lock and second.shared_memory:
         needs.append(timing.LOCK_SPACING)
-    if first.memory is not None and second.lock:
+    if first.memory is not None and first.shared_memory and second.lock:
         needs.append(timing.LOCK_SPACING + max(0, first.memory.last - timing.STORE_STAGE))
     if (first.lock or first.ordered) and (second.lock or second.ordered):
         needs.append(1)

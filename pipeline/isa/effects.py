@@ -79,6 +79,14 @@ class Effects:
         return self.memory is not None and self.memory.load is not None and self.memory.store is not None
 
     @property
+    def shared_memory(self) -> bool:
+        """Whether it touches memory that others may: all but the stack, which is the core's own.
+
+        Peano leaves no room between lock operations and accesses by sp either.
+        """
+        return self.memory is not None and all(access.register != "SP" for access in self.reads)
+
+    @property
     def last_stage(self) -> int:
         """The stage after which nothing of the instruction is in flight."""
         stages = [access.stage for access in self.writes]

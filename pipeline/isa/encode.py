@@ -7,7 +7,7 @@ as LLVM's emitter does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 
 from ..errors import ArtifactError
@@ -28,17 +28,20 @@ def encode_bundle(
     Raises ArtifactError(artifact="assembly") when two instructions want one slot, no format has the
     slots (of that size), or an operand cannot be encoded.
     """
-    used = [instruction.opcode.slot for instruction in slots]
-    candidate = bundle_format(used, size=size, name=format)
+    candidate = bundle_format((entry.opcode.slot for entry in slots), size=size, name=format)
+    return encode_words({entry.opcode.slot: encode_slot(entry) for entry in slots}, candidate)
+
+
+def encode_words(words: Mapping[str, int], bundle: BundleFormat) -> bytes:
+    """A bundle from slot words; slots of the format that are not given are nops."""
     nops = table().nops
-    word = candidate.value
-    by_slot = {instruction.opcode.slot: instruction for instruction in slots}
-    for slot, offset in candidate.offsets.items():
-        if slot in by_slot:
-            word |= encode_slot(by_slot[slot]) << offset
+    value = bundle.value
+    for slot, offset in bundle.offsets.items():
+        if slot in words:
+            value |= words[slot] << offset
         elif slot in nops:
-            word |= nops[slot].value << offset
-    return word.to_bytes(candidate.size_bytes, "little")
+            value |= nops[slot].value << offset
+    return value.to_bytes(bundle.size_bytes, "little")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -85,4 +88,4 @@ def _smallest(used: frozenset[str], size: int | None, name: str | None) -> Bundl
         for entry in table().formats
         if used <= entry.offsets.keys() and size in (None, entry.size_bytes) and name in (None, entry.name)
     ]
-    return min(fitting, key=lambda entry: entry.size_bytes, default=None)
+    return min(fitting, key=lambda entry: (entry.size_bytes, len(entry.offsets)), default=None)

@@ -119,7 +119,7 @@ def _choose_sizes(lines: list[_Line]) -> None:
 
 
 def _keep_setup_apart(lines: list[_Line], end: int) -> None:
-    """Makes the bundles between the last write of ls, le, lc and the loop's last bundle 112 bytes long."""
+    """Makes it 112 bytes from the bundle that writes ls, le or lc last to the loop's last bundle."""
     begin = end - 1
     while begin >= 0 and not any(
         write.register in LOOP_REGISTERS
@@ -127,7 +127,7 @@ def _keep_setup_apart(lines: list[_Line], end: int) -> None:
         for write in effects(placed.instruction).writes
     ):
         begin -= 1
-    between = lines[begin + 1 : end]
+    between = lines[max(begin, 0) : end]
     least = LOOP_SETUP_BUNDLES * ALIGNMENT
     if begin < 0 or sum(line.sizes[0] for line in between) >= least:
         return

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..errors import ArtifactError
 from .assembly import Parsed
 from .bundle import SlotInstruction
-from .dependences import WINDOW, Reservations, conflicts, distance, drained_after
+from .dependences import WINDOW, Reservations, conflicts, distance, drained_after, footprint
 from .effects import Control, effects
 from .encode import bundle_sizes
 from .timing import DELAY_SLOTS
@@ -65,9 +65,9 @@ class Surroundings:
 
     before: instructions of predecessors, times negative (-1 is the bundle just before the block).
     after: instructions of successors, times from the block's end; `loops` when the block follows itself;
-    `drain` when anything may follow. `loop_setup` is the least number of bundles between a write of ls,
-    le or lc and the block's end. `carry` says whether any code reads srCarry. `loop_end`: the block ends
-    a zero-overhead loop.
+    `drain` when anything may follow. `loop_setup` is the least number of bundles from a write of ls,
+    le or lc, inclusive, to the block's end. `carry` says whether any code reads srCarry. `loop_end`: the
+    block ends a zero-overhead loop.
     """
 
     before: tuple[tuple[Placed, ...], ...] = ()
@@ -105,8 +105,13 @@ class _Scheduler:
         self.carry = surroundings.carry
         self.before = [placed for path in surroundings.before for placed in path]
         self.reservations = Reservations.empty()
+        prints = [footprint(item.parsed.alternatives) for item in items]
         self.predecessors = [
-            [other for other in range(index) if self._depends(items[other], items[index])]
+            [
+                other
+                for other in range(index)
+                if not prints[other].independent(prints[index]) and self._depends(items[other], items[index])
+            ]
             for index in range(len(items))
         ]
         self.heights = self._heights()
@@ -279,7 +284,7 @@ def _fits(block: Block, surroundings: Surroundings) -> bool:
         return False
     for placed in flying if surroundings.loop_setup else ():
         registers = {write.register for write in effects(placed.instruction).writes}
-        if registers & LOOP_REGISTERS and placed.time >= block.length - surroundings.loop_setup:
+        if registers & LOOP_REGISTERS and placed.time > block.length - surroundings.loop_setup:
             return False
     following = [placed for path in surroundings.after for placed in path]
     if surroundings.loops:

@@ -1,7 +1,7 @@
 """The part of pyxrt that the runner uses, as types: the real module and the emulated one both fit.
 
 pyxrt has no stubs; `DeviceModule` is what we rely on, no more, so that a release without the rest still
-works (facts/xrt.md 1.3). Calls that take another of the module's own objects are `Callable[..., X]`: each
+works (docs/syncs.md). Calls that take another of the module's own objects are `Callable[..., X]`: each
 module takes only its own.
 """
 

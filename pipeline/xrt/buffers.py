@@ -1,7 +1,7 @@
 """`bo` of the emulated pyxrt: a buffer object over host memory that a cache stands before.
 
 `write`, `read` and `map` touch the host's side only, and only `sync` (or an eviction) moves lines, as in
-XRT. Texts and quirks: facts/xrt.md 1.5. `host_read` and `label` are ours, for programs that know they
+XRT. Texts and quirks: docs/syncs.md. `host_read` and `label` are ours, for programs that know they
 run here; pyxrt has no way to say that a view was read.
 """
 

@@ -135,7 +135,7 @@ class hw_context:  # noqa: N801
                 "DRM_IOCTL_AMDXDNA_CREATE_HWCTX IOCTL failed (err=-2): MGMT_ERT_NOAVAIL 0x2000003 "
                 f"({profile.contexts} hardware contexts are open)"
             )
-        # a slot is never 0 on NPUs, so group ids have it in their upper half (facts/xrt.md 1.4)
+        # a slot is never 0 on NPUs, so group ids have it in their upper half (docs/syncs.md)
         self.slot = next(number for number in range(1, profile.contexts + 1) if number not in slots)
         self._image = image
         self._array: tuple[str, Array] | None = None

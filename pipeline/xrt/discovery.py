@@ -2,7 +2,7 @@
 
 pyxrt is no PyPI package: XRT installs it for one CPython. Two other things answer to its names, PyPI's
 and Debian 12's `xrt` (an X-ray tracer) and a pyxrt built for another Python; both are told apart here
-(facts/xrt.md 2.3). The real module is imported only when it is wanted.
+(docs/syncs.md). The real module is imported only when it is wanted.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     from aiepipe.xrt import emulated as pyxrt
 
 What pyxrt cannot say stands in `emulation` (seed, coherency model, events). Source of the names:
-facts/xrt.md section 1, XRT 2.26.
+docs/syncs.md, XRT 2.26.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Emulation:
     # ----------------------------------------------------------------- memory
 
     def allocate(self, size_bytes: int, label: str | None = None) -> Allocation:
-        """A new buffer, flushed and zero (facts/xrt.md 0.4)."""
+        """A new buffer, flushed and zero (docs/syncs.md)."""
         memory = CachedMemory(size_bytes, self.settings.cache.coherency)
         allocation = self.space.allocate(memory, label or "")
         if not label:

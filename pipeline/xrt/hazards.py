@@ -1,6 +1,6 @@
 """The hazards that the sanitizer knows, as a table: stable id, name, severity, where it bites, the fix.
 
-Ids and conditions are those of facts/xrt.md 6.2 (docs/syncs.md). `policies` are the coherency policies on
+Ids and conditions: docs/syncs.md. `policies` are the coherency policies on
 which the hazard can give wrong numbers: a coherent device snoops, so only races and lifetimes remain.
 """
 

@@ -27,7 +27,7 @@ from .intervals import Intervals
 from .memory import Bytes
 
 CONTEXT_LIMIT = 6
-"""Hardware contexts that npu1 has, system-wide (facts/xrt.md 2.2)."""
+"""Hardware contexts that npu1 has, system-wide (docs/syncs.md)."""
 
 BUFFER_GRANULE = 4
 """Buffers are whole words: the shim DMA moves 32-bit words."""

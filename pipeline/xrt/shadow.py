@@ -1,7 +1,7 @@
 """What may be where: for each byte of an allocation its last writer and who can see it, for each line
 whether the host's cache may hold it, clean or dirty. Values play no part.
 
-The sanitizer's memory (facts/xrt.md 6.1 B): a may-analysis, so one clean run shows what another run may
+The sanitizer's memory (docs/syncs.md): a may-analysis, so one clean run shows what another run may
 lose. All operations are over numpy arrays, one element per byte or line.
 """
 

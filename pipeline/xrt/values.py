@@ -1,4 +1,4 @@
-"""pyxrt's enums, and how its functions refuse arguments. Names and numbers: facts/xrt.md 1.1, 1.2.
+"""pyxrt's enums, and how its functions refuse arguments. Names and numbers: XRT's pyxrt.cpp.
 
 They behave as pybind11's enums do: equal only to members of their own type, convertible to int, not
 accepted from an int, and printed as `???` where the number has no name (RUNNING, 3).

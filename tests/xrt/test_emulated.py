@@ -1,4 +1,4 @@
-"""The emulated pyxrt against what the real one does (facts/xrt.md sections 1 and 2)."""
+"""The emulated pyxrt against what the real one does (docs/syncs.md)."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class TestDevice:
 
 class TestGroupIds:
     def test_bank_with_the_slot_above(self, kernel: pyxrt.kernel) -> None:
-        """0x10000 is bank 0 of slot 1, not an invalid group (facts/xrt.md 1.4)."""
+        """0x10000 is bank 0 of slot 1, not an invalid group (docs/syncs.md)."""
         assert [kernel.group_id(index) for index in (0, 1, 2, 3)] == [0x1FFFF, 0x10001, 0x1FFFF, 0x10000]
 
     def test_past_the_table(self, kernel: pyxrt.kernel) -> None:
@@ -334,7 +334,7 @@ class TestBuffers:
         window.sync(TO, 128, 0)  # past the window, inside the parent: XRT lets it
 
     def test_a_window_of_a_window_has_the_wrong_device_address(self, kernel: pyxrt.kernel) -> None:
-        """XRT adds only the innermost offset (facts/xrt.md 1.5)."""
+        """XRT adds only the innermost offset (docs/syncs.md)."""
         parent = data_bo(kernel, 256)
         inner = pyxrt.bo(pyxrt.bo(parent, 128, 128), 64, 64)
         inner.write(b"\x07", 0)

@@ -60,7 +60,7 @@ def test_a_sync_of_ten_bytes_moves_their_whole_line() -> None:
 
 
 def test_on_x86_the_sync_from_device_itself_writes_dirty_lines_over_the_result() -> None:
-    """facts/xrt.md 0.1: CLFLUSH does not know a direction. This is the seed bug without any eviction."""
+    """xdna-driver buffer.cpp: CLFLUSH does not know a direction. This is the seed bug without any eviction."""
     buffer = memory()
     buffer.write(0, filled(256, 0xA5))
     buffer.ddr[:] = 1  # the device's result
@@ -108,7 +108,7 @@ def test_a_line_in_the_cache_hides_what_the_device_wrote() -> None:
 
 
 def test_host_dirty_half_and_device_written_half_of_a_line_lose_the_device_half() -> None:
-    """facts/xrt.md 6.1: 32 bytes lost on FROM."""
+    """32 bytes are lost on FROM."""
     buffer = memory(64)
     buffer.write(0, filled(32, 5))
     buffer.ddr[32:] = 9
@@ -126,7 +126,7 @@ def test_eviction_writes_back_and_forgets_the_line() -> None:
 
 
 def test_the_default_chance_loses_a_line_in_about_half_of_the_runs() -> None:
-    """design.md, decision 7: 256 unsynced lines, 1 - 0.997**256 = 0.537 of the runs (binomial sigma of 2000
+    """docs/syncs.md: 256 unsynced lines, 1 - 0.997**256 = 0.537 of the runs (binomial sigma of 2000
     draws: 0.011)."""
     random = np.random.default_rng(1)
     kept: list[int] = []

@@ -72,7 +72,7 @@ class TestTheSeed:
         assert result.outputs[0].dtype == np.int32
 
     def test_without_the_output_sync_about_half_of_the_runs_are_wrong_in_whole_lines_of_poison(self) -> None:
-        """issue 2, Build 8: 200 runs, seed 1. Expected rate 1 - 0.997**256 = 0.537, sigma 0.035."""
+        """The seed's failure: 200 runs, seed 1. Expected rate 1 - 0.997**256 = 0.537, sigma 0.035."""
         result = run_seed("no-output-presync", 200)
         wrong_lines: list[int] = []
         for repeat in range(1, 201):
@@ -319,7 +319,7 @@ class TestPrograms:
         ]
 
     def test_an_operand_that_is_also_written_is_read_from_a_copy(self) -> None:
-        """reports/38: one buffer as operand and accumulator. 7 A's of ones: A + ... read before written."""
+        """reports/38: one buffer as operand and accumulator. It is read after it was written."""
 
         def overlap(memory: DeviceMemory, addresses: Sequence[int]) -> None:
             read, both = addresses[:2]
@@ -490,7 +490,7 @@ class TestRefusals:
 
 class TestManyKernels:
     def test_more_dispatches_than_the_device_has_contexts(self) -> None:
-        """npu1 has six contexts: the runner lets all go rather than one (facts/xrt.md 2.2)."""
+        """npu1 has six contexts: the runner lets all go rather than one (docs/syncs.md)."""
         count = 9
         fake = silicon()
         dispatches: list[Dispatch] = []

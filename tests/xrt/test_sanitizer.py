@@ -1,4 +1,4 @@
-"""For each hazard a program that has it, and a twin that does not (facts/xrt.md 6.2).
+"""For each hazard a program that has it, and a twin that does not (docs/syncs.md).
 
 The programs are host programs over the emulated pyxrt, as people write them. The device's numbers are
 right in most of them: the sanitizer does not look at numbers.

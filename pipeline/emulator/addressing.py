@@ -24,6 +24,9 @@ KEPT_WORDS = 1 << 17
 
 _KEPT_PATTERNS = 256
 
+_KEPT_PIECE = 4096
+"""Pieces up to this many words are kept too: loops over buffers ask for the same ones again and again."""
+
 _PAD = -(1 << 60)
 """Marks padding while a pattern is built: below zero whatever is added to it."""
 
@@ -84,17 +87,11 @@ class Pattern:
         """Words `start` to `start + count - 1` (count > 0) of the transfer that begins at word `base`."""
         if self.contiguous:
             return Piece(base + start, base + start + count - 1, count)
-        if self.length <= KEPT_WORDS:
-            offsets = _expanded(self)[start : start + count]
-        else:
-            offsets = _offsets(self, start, count)
-        if not self.padding:
-            return Piece.of(offsets + base)
-        real = offsets >= 0
-        index = np.where(real, offsets + base, -1)
-        if not real.any():
-            return Piece(base, base, count, index, padded=True)
-        return Piece(int(index[real].min()), int(index.max()), count, index, padded=not bool(real.all()))
+        return (
+            _kept_piece(self, base, start, count)
+            if count <= _KEPT_PIECE
+            else _piece(self, base, start, count)
+        )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -120,6 +117,23 @@ def pattern_of(descriptor: BufferDescriptor) -> Pattern:
         if number == bounded and after:
             raise ValueError(f"zeros after D{number} need a wrap of D{number}")
     return Pattern(descriptor.length_words, tuple(dimensions), padding)
+
+
+def _piece(pattern: Pattern, base: int, start: int, count: int) -> Piece:
+    if pattern.length <= KEPT_WORDS:
+        offsets = _expanded(pattern)[start : start + count]
+    else:
+        offsets = _offsets(pattern, start, count)
+    if not pattern.padding:
+        return Piece.of(offsets + base)
+    real = offsets >= 0
+    index = np.where(real, offsets + base, -1)
+    if not real.any():
+        return Piece(base, base, count, index, padded=True)
+    return Piece(int(index[real].min()), int(index.max()), count, index, padded=not bool(real.all()))
+
+
+_kept_piece = functools.lru_cache(maxsize=1024)(_piece)
 
 
 def _simplified(dimensions: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

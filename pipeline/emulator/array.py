@@ -16,9 +16,9 @@ from ..npu.limits import COLUMNS, LIMITS
 from ..npu.topology import MEMORY_TILE_SIDES, ROWS, Bundle, TileAddress, TileKind, split_address
 from .channel import Channel
 from .core_unit import SLICE_BUNDLES, CoreEngine, CoreFactory, CoreUnit
+from .fabric import Fabric
 from .memory import Bytes, DdrStore, DeviceMemory, MemoryTileStore, Store, TileStore
 from .packets import Token, parse_token
-from .switch import Fabric
 from .tile import Tile
 from .transfers import TransferLog
 

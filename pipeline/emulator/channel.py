@@ -20,11 +20,11 @@ from ..npu.descriptors import BufferDescriptor
 from ..npu.limits import TASK_QUEUE_DEPTH, WORD_BYTES, usable_descriptors
 from ..npu.topology import Direction, TileAddress
 from .addressing import Pattern, pattern_of
+from .fabric import Active, Fabric, Outlet
 from .locks import LockBank, wanted
 from .memory import Store
 from .packets import Token, out_of_order_id, packet_header
 from .streams import WORDS_PER_SWITCH, Fifo, Words
-from .switch import Active, Fabric, Outlet
 
 SLICE_WORDS = 1 << 14
 """Longest slice that moves at once."""

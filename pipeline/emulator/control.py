@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..npu.topology import Bundle, Port, TileAddress
+from .fabric import Active, Fabric, Outlet
 from .packets import READ_OPERATION, ControlHeader, Token, packet_header, parse_control_header, token_word
 from .streams import UNLIMITED, Fifo, Words
-from .switch import Active, Fabric, Outlet
 
 OUTPUT_PACKETS = 8
 """Tokens and answers that wait for the stream; further tasks wait to send theirs (an estimate)."""

@@ -16,10 +16,10 @@ from ..errors import EmulationError
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
 from .core.port import CorePort, CoreStop
+from .fabric import Fabric, Outlet
 from .locks import LockBank, wanted
 from .memory import Bytes
 from .streams import WORDS_PER_SWITCH, Fifo, Words
-from .switch import Fabric, Outlet
 
 CASCADE_DEPTH = 2
 """Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""

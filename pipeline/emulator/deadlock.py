@@ -13,9 +13,10 @@ from ..npu.topology import Direction
 from .array import Array
 from .channel import Channel, State
 from .core_unit import CoreUnit
+from .fabric import Outlet, Relay
 from .packets import Token
 from .streams import Sink
-from .switch import Outlet, PacketInput, Relay
+from .switch import PacketInput
 
 STREAM = "the instruction stream"
 

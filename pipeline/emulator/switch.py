@@ -1,14 +1,12 @@
-"""Stream switches and the wires between them.
+"""One tile's stream switch: its configuration, arbiters, and packets on their way through.
 
-A switch holds the configuration words of its master and slave ports and packet rules. `Fabric.route`
-follows circuit-switched connections from a slave port through any number of tiles to all their ends, once;
-writes to switch registers make routes be followed anew. A packet-switched slave port is an end of a route
-and a source of others: `PacketInput`. Register meanings: facts/aie2-isa.md section 7.
+It holds the configuration words of its master and slave ports and packet rules; `fabric.Fabric` follows the
+circuit-switched connections. A packet-switched slave port is an end of one route and the beginning of
+others: `PacketInput`. Register meanings: facts/aie2-isa.md section 7.
 """
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable
 
 from ..npu.registers import register
@@ -20,13 +18,10 @@ from ..npu.topology import (
     Port,
     TileAddress,
     TileKind,
-    wire,
 )
+from .fabric import Active, Fabric, Relay
 from .packets import STREAM_ID_MASK
-from .streams import WORDS_PER_SWITCH, DeadEnd, Fifo, Route, Sink, Words
-
-FIFO_WORDS = 16
-"""The FIFO of a switch (port FIFO) holds 16 words (AM020)."""
+from .streams import WORDS_PER_SWITCH, Fifo, Route, Sink, Words
 
 _ARBITERS = 8
 
@@ -92,6 +87,7 @@ class StreamSwitch:
 
     def __init__(self, fabric: Fabric, tile: TileAddress) -> None:
         kind = tile.kind
+        fabric.add(tile, self)
         self.fabric = fabric
         self.tile = tile
         self.kind = kind
@@ -104,8 +100,14 @@ class StreamSwitch:
         self._inputs: dict[int, PacketInput] = {}
         self._relays: dict[Port, Relay] = {}
 
-    def packet_input(self, slave: int) -> PacketInput:
-        """The packet-switched side of a slave port."""
+    def enabled(self, slave: int) -> bool:
+        """Whether the slave port takes words."""
+        return bool(self.slaves[slave] & _SLAVE_ENABLE)
+
+    def packet_input(self, slave: int) -> PacketInput | None:
+        """The packet-switched side of a slave port; None where it is circuit-switched."""
+        if not self.slaves[slave] & _SLAVE_PACKET:
+            return None
         found = self._inputs.get(slave)
         if found is None:
             found = self._inputs[slave] = PacketInput(self, slave)
@@ -116,7 +118,7 @@ class StreamSwitch:
         if master.bundle is Bundle.FIFO:
             relay = self._relays.get(master)
             if relay is None:
-                relay = self._relays[master] = Relay(self, master)
+                relay = self._relays[master] = Relay(self.fabric, self.tile, master)
             return relay
         found = self.ends.get(master)
         return None if found is None else found()
@@ -155,163 +157,6 @@ class StreamSwitch:
             if word & _SLOT_ENABLE and stream_id & mask == _SLOT_ID.get(word) & mask:
                 return _SLOT_ARBITER.get(word), _SLOT_MSEL.get(word)
         return None
-
-
-class Active(abc.ABC):
-    """Something that may have words to move on. `steps`: what it has done, where one `advance` does much."""
-
-    steps = 0
-
-    @abc.abstractmethod
-    def advance(self) -> bool:
-        """Moves what can move; True when something did."""
-
-    @abc.abstractmethod
-    def idle(self) -> bool:
-        """Nothing to do until somebody wakes it."""
-
-
-class Fabric:
-    """All switches of the array. `active` holds, in order of waking, what has words to move."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self.version = 0
-        self.switches: dict[TileAddress, StreamSwitch] = {}
-        self.active: dict[Active, None] = {}
-
-    def add(self, tile: TileAddress) -> StreamSwitch:
-        """Makes the tile's switch."""
-        self.switches[tile] = switch = StreamSwitch(self, tile)
-        return switch
-
-    def wake(self, agent: Active) -> None:
-        """`agent` may have something to do."""
-        self.active[agent] = None
-
-    def changed(self) -> None:
-        """Some switch has a new configuration."""
-        self.version += 1
-
-    def from_slave(self, tile: TileAddress, slave: Port) -> Route:
-        """Where a slave port's words go."""
-        sinks: list[Sink] = []
-        self._follow_slave(tile, slave, 1, set(), sinks)
-        return Route(tuple(sinks))
-
-    def from_master(self, tile: TileAddress, master: Port) -> Route:
-        """Where the words go that a (packet-switched) master sends out."""
-        sinks: list[Sink] = []
-        self._follow_master(tile, master, 1, set(), sinks)
-        return Route(tuple(sinks))
-
-    def _follow_slave(
-        self,
-        tile: TileAddress,
-        slave: Port,
-        depth: int,
-        seen: set[tuple[TileAddress, Port]],
-        sinks: list[Sink],
-    ) -> None:
-        if (tile, slave) in seen:
-            sinks.append(DeadEnd(f"the route goes in a circle through {slave} of {tile}"))
-            return
-        seen.add((tile, slave))
-        switch = self.switches[tile]
-        number = SLAVES[switch.kind].index(slave)
-        word = switch.slaves[number]
-        if not word & _SLAVE_ENABLE:
-            sinks.append(DeadEnd(f"slave port {slave} of {tile}, which is not enabled"))
-        elif word & _SLAVE_PACKET:
-            found = switch.packet_input(number)
-            found.connect(depth)
-            sinks.append(found)
-        else:
-            masters = switch.circuit_masters(number)
-            if not masters:
-                sinks.append(DeadEnd(f"slave port {slave} of {tile}, which no master port takes"))
-            for master in masters:
-                self._follow_master(tile, master, depth, seen, sinks)
-
-    def _follow_master(
-        self,
-        tile: TileAddress,
-        master: Port,
-        depth: int,
-        seen: set[tuple[TileAddress, Port]],
-        sinks: list[Sink],
-    ) -> None:
-        end = self.switches[tile].end(master)
-        if end is not None:
-            end.connect(depth)
-            sinks.append(end)
-            return
-        wired = wire(tile, master, columns=self.columns)
-        if wired is None:
-            sinks.append(DeadEnd(f"master port {master} of {tile}, behind which there is nothing"))
-            return
-        self._follow_slave(*wired, depth + 1, seen, sinks)
-
-
-class Outlet:
-    """A place from which words enter the fabric; keeps its route until a switch changes."""
-
-    def __init__(self, fabric: Fabric, tile: TileAddress, slave: Port) -> None:
-        self.slave = slave
-        self.tile = tile
-        self._fabric = fabric
-        self._version = -1
-        self._route = Route((DeadEnd(""),))
-
-    def route(self) -> Route:
-        """Where the words go now."""
-        if self._version != self._fabric.version:
-            self._version = self._fabric.version
-            self._route = self._follow()
-        return self._route
-
-    def _follow(self) -> Route:
-        return self._fabric.from_slave(self.tile, self.slave)
-
-
-class Relay(Active):
-    """A switch's own FIFO: master port FIFO in, slave port FIFO out."""
-
-    def __init__(self, switch: StreamSwitch, master: Port) -> None:
-        self._fabric = switch.fabric
-        self._name = f"{master} of {switch.tile}"
-        self.fifo = Fifo(FIFO_WORDS)
-        self.outlet = Outlet(switch.fabric, switch.tile, Port(Bundle.FIFO, master.channel))
-
-    def room(self) -> int:
-        return self.fifo.free
-
-    def push(self, words: Words, last: bool, time: int) -> None:
-        self.fifo.put(words, last, time)
-        self._fabric.wake(self)
-
-    def ready_time(self) -> int:
-        return 0
-
-    def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, FIFO_WORDS + switches * WORDS_PER_SWITCH)
-
-    def describe(self) -> str:
-        return self._name
-
-    def holder(self) -> str:
-        return self._name
-
-    def idle(self) -> bool:
-        return self.fifo.count == 0
-
-    def advance(self) -> bool:
-        route = self.outlet.route()
-        moved = False
-        while self.fifo.count and (room := route.room()):
-            route.push(*self.fifo.take(room))
-            moved = True
-        return moved
 
 
 class PacketInput(Active):

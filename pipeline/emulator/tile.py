@@ -20,7 +20,6 @@ from ..npu.topology import (
     MEMORY_TILE_SIDES,
     SHIM_DMA_MASTERS,
     SHIM_DMA_SLAVES,
-    SHIM_MUX_DMA,
     TOKEN_MASTER,
     Bundle,
     Direction,
@@ -31,17 +30,17 @@ from ..npu.topology import (
 from .channel import Channel, Task
 from .control import ControlPort, TokenSink
 from .core_unit import CoreUnit
+from .fabric import Fabric, Outlet
 from .locks import LockBank
 from .memory import LocalMemory, Store
 from .packets import Token
-from .streams import DeadEnd, Route, Sink
-from .switch import Fabric, Outlet
+from .shim import ShimOutlet, shim_end
+from .status import channel_status, core_register, core_status
+from .streams import Sink
+from .switch import StreamSwitch
 
 # a read of LOCK_REQUEST is a request: lock in 15:10, acquire in 9, value in 8:2 (aie-rt)
 _REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
-
-_CONTROLLER_IDLE, _CONTROLLER_RUNNING = 0, 2
-"""Values of STATUS in a channel's status register (aie-rt)."""
 
 _MERGE = "STREAM_SWITCH_DETERMINISTIC_MERGE_ARB"
 _MERGE_PARTS = ("SLAVE0_1", "SLAVE2_3", "CTRL")
@@ -49,19 +48,6 @@ _MERGE_PARTS = ("SLAVE0_1", "SLAVE2_3", "CTRL")
 LOCKS_PER_MEMORY_TILE = 64
 _LOCAL_ONLY_CHANNELS = (4, 5)
 """Channels of a memory tile that reach neither memories nor locks of neighbours (mlir-aie's verifier)."""
-
-
-class ShimOutlet(Outlet):
-    """An MM2S channel of a shim, which enters the switch only where the mux selects the DMA."""
-
-    def __init__(self, tile: Tile, slave: Port) -> None:
-        super().__init__(tile.fabric, tile.address, slave)
-        self._shim = tile
-
-    def _follow(self) -> Route:
-        if self._shim.selects_dma("MUX_CONFIG", self.slave):
-            return super()._follow()
-        return Route((DeadEnd(f"the mux of {self.tile}, which does not select the DMA for {self.slave}"),))
 
 
 class Tile:
@@ -79,7 +65,7 @@ class Tile:
         self.registers: dict[int, int] = {}
         self.locks = LockBank(self.name, limits.locks, warn)
         self.memory = LocalMemory(self.name, limits.data_memory_bytes) if limits.data_memory_bytes else None
-        self.switch = fabric.add(address)
+        self.switch = StreamSwitch(fabric, address)
         self.control = ControlPort(fabric, address, read=self.read, write=self.write, warn=warn)
         self.core: CoreUnit | None = None
         self.channels: dict[tuple[Direction, int], Channel] = {}
@@ -110,9 +96,9 @@ class Tile:
             "LOCK_VALUE": lambda index: self.locks.values[index],
             "LOCKS_OVERFLOW": lambda index: self.locks.overflow >> 32 * index & 0xFFFFFFFF,
             "LOCKS_UNDERFLOW": lambda index: self.locks.underflow >> 32 * index & 0xFFFFFFFF,
-            "DMA_S2MM_STATUS": lambda index: self._channel_status(Direction.S2MM, index),
-            "DMA_MM2S_STATUS": lambda index: self._channel_status(Direction.MM2S, index),
-            "CORE_STATUS": lambda _: self._core_status(),
+            "DMA_S2MM_STATUS": lambda index: channel_status(self.kind, self.channels[Direction.S2MM, index]),
+            "DMA_MM2S_STATUS": lambda index: channel_status(self.kind, self.channels[Direction.MM2S, index]),
+            "CORE_STATUS": lambda _: core_status(self._core()),
             "CONTROL_PACKET_HANDLER_STATUS": lambda _: self.control.status,
         }
 
@@ -129,7 +115,7 @@ class Tile:
             sink = TokenSink(self._token)
             ends[TOKEN_MASTER] = lambda: sink
             for index, master in SHIM_DMA_MASTERS.items():
-                ends[master] = self._shim_end(index, master)
+                ends[master] = shim_end(self.address, master, self.registers, self._dma_end(index))
         else:
             for index in range(LIMITS[self.kind].channels):
                 ends[Port(Bundle.DMA, index)] = self._dma_end(index)
@@ -192,7 +178,7 @@ class Tile:
         if found is not None and reader is not None:
             return reader(found.index)
         if found is not None and found.byte == 0:
-            name = _core_register(found)
+            name = core_register(found.register.name, found.index)
             if name is not None and self.core is not None and self.core.engine is not None:
                 return self.core.engine.read_register(name) & 0xFFFFFFFF
         return self.registers.get(offset, 0)
@@ -202,7 +188,7 @@ class Tile:
         if handler is not None:
             handler(found.index, value)
             return
-        name = _core_register(found)
+        name = core_register(found.register.name, found.index)
         if name is not None and self.core is not None and self.core.engine is not None:
             self.core.engine.write_register(name, value)
 
@@ -362,57 +348,15 @@ class Tile:
         self.locks.release(lock, value, who="the controller")
         return 1
 
-    def _channel_status(self, direction: Direction, index: int) -> int:
-        channel = self.channels[direction, index]
-        status = register(self.kind, f"DMA_{direction.name}_STATUS")
-        stalled = channel.waiting_lock() is not None
-        return status.encode(
-            CUR_BD=channel.number,
-            TASK_QUEUE_SIZE=len(channel.queue),
-            CHANNEL_RUNNING=int(channel.running),
-            TASK_QUEUE_OVERFLOW=int(channel.overflow),
-            STALLED_LOCK_ACQ=int(stalled),
-            STATUS=_CONTROLLER_RUNNING if channel.running else _CONTROLLER_IDLE,
-        )
-
-    def _core_status(self) -> int:
-        core = self._core()
-        kind = "" if core.stop is None or not core.stalled() else core.stop.kind
-        return register(self.kind, "CORE_STATUS").encode(
-            ENABLE=int(core.enabled),
-            RESET=int(core.in_reset),
-            CORE_DONE=int(core.done),
-            DEBUG_HALT=int(core.halted),
-            STREAM_STALL_SS0=int(kind == "stream-read"),
-            STREAM_STALL_MS0=int(kind == "stream-write"),
-            CASCADE_STALL_SCD=int(kind == "cascade-read"),
-            CASCADE_STALL_MCD=int(kind == "cascade-write"),
-            LOCK_STALL_E=int(kind == "acquire"),
-        )
-
     # ----------------------------------------------------------------- what it is connected to
-
-    def selects_dma(self, name: str, port: Port) -> bool:
-        """Whether the shim's mux or demux gives this port of the switch to the DMA."""
-        config = register(self.kind, name)
-        word = self.registers.get(config.offset, 0)
-        return config.field(f"{port.bundle.value.upper()}{port.channel}").get(word) == SHIM_MUX_DMA
 
     def _outlet(self, index: int) -> Outlet:
         if self.kind is TileKind.SHIM:
-            return ShimOutlet(self, SHIM_DMA_SLAVES[index])
+            return ShimOutlet(self.fabric, self.address, SHIM_DMA_SLAVES[index], self.registers)
         return Outlet(self.fabric, self.address, Port(Bundle.DMA, index))
 
     def _dma_end(self, index: int) -> Callable[[], Sink]:
         return lambda: self.channels[Direction.S2MM, index]
-
-    def _shim_end(self, index: int, master: Port) -> Callable[[], Sink]:
-        def end() -> Sink:
-            if self.selects_dma("DEMUX_CONFIG", master):
-                return self.channels[Direction.S2MM, index]
-            return DeadEnd(f"the demux of {self.name}, which does not select the DMA for {master}")
-
-        return end
 
     def _core(self) -> CoreUnit:
         if self.core is None:
@@ -434,17 +378,3 @@ def _iteration_field(kind: TileKind) -> tuple[int, Field]:
 
 
 _ITERATION = {kind: _iteration_field(kind) for kind in TileKind}
-
-# rows of registers that show a core's own: the engine's name, with the number where there are several
-_CORE_REGISTERS = {
-    "CORE_R": "r", "CORE_M": "m", "CORE_DN": "dn", "CORE_DJ": "dj", "CORE_DC": "dc", "CORE_P": "p",
-    "CORE_S": "s", "CORE_PC": "pc", "CORE_SP": "SP", "CORE_LR": "lr", "CORE_LS": "LS", "CORE_LE": "LE",
-    "CORE_LC": "LC", "CORE_DP": "DP",
-}  # fmt: skip
-
-
-def _core_register(found: Location) -> str | None:
-    name = _CORE_REGISTERS.get(found.register.name)
-    if name is None or found.register.count == 1:
-        return name
-    return f"{name}{found.index}"

@@ -2,8 +2,8 @@
 
     from aiepipe.xrt import emulated as pyxrt
 
-What pyxrt cannot say stands in `emulation` (seed, coherency model, events). Source of the names:
-docs/syncs.md, XRT 2.26.
+What pyxrt cannot say stands in `emulation` (seed, coherency model, events). Names: XRT
+2.26's pyxrt.cpp; quirks: docs/syncs.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ can see the right bytes. A run that happened to be right is judged as one that w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from .events import (
     Synced,
 )
 from .findings import Findings
+from .flights import FINAL_STATES, Flight, Flights, intersection
 from .memory import LINE_BYTES, Coherency, line_range
 from .shadow import (
     DEVICE,
@@ -49,36 +49,6 @@ from .shadow import (
 )
 
 _COMPLETED = "ERT_CMD_STATE_COMPLETED"
-
-_FINAL = frozenset(
-    f"ERT_CMD_STATE_{name}"
-    for name in ("COMPLETED", "ERROR", "ABORT", "TIMEOUT", "NORESPONSE", "SKERROR", "SKCRASHED")
-)
-"""States that a run does not leave; NEW, QUEUED, SUBMITTED and RUNNING it does."""
-
-
-@dataclass(slots=True)
-class _Flight:
-    """A run that the host has started and not yet seen the end of."""
-
-    number: int
-    arguments: tuple[BoundArgument, ...]
-    site: Site
-    finished: bool = False
-    reads: list[tuple[int, int, int, Site]] = field(default_factory=list[tuple[int, int, int, Site]])
-    wrote: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
-
-    def bound(self, allocation: int, offset: int, length: int) -> BoundArgument | None:
-        """The first argument that touches the range."""
-        for argument in self.arguments:
-            if argument.allocation == allocation and _meet(argument, offset, length):
-                return argument
-        return None
-
-
-def _meet(argument: BoundArgument, offset: int, length: int) -> bool:
-    end = argument.offset_bytes + argument.length_bytes
-    return argument.offset_bytes < offset + length and offset < end
 
 
 class Sanitizer:
@@ -98,7 +68,7 @@ class Sanitizer:
         self._cached = coherency is not Coherency.COHERENT
         self._has_views = has_views
         self._shadows: dict[int, Shadow] = {}
-        self._flights: dict[int, _Flight] = {}
+        self._flights = Flights()
         self._failed: dict[int, str] = {}
         self._origins: list[tuple[str, Site]] = []
         self._origin_numbers: dict[tuple[str, Site], int] = {}
@@ -130,7 +100,7 @@ class Sanitizer:
         """The program is over: what it holds was read as it stands. Returns all findings."""
         for allocation in tuple(self._shadows):
             self._results_left(allocation)
-        for flight in tuple(self._flights.values()):
+        for flight in self._flights.all:
             for allocation, offset, length, site in flight.reads:
                 self._racing_read(flight, allocation, (offset, length), site, Confidence.POSSIBLE)
         return self.findings
@@ -157,7 +127,7 @@ class Sanitizer:
             case Synced():
                 self._synced(event)
             case RunStarted():
-                self._flights[event.run] = _Flight(event.run, event.arguments, event.site)
+                self._flights.add(Flight(event.run, event.arguments, event.site))
             case DeviceRead():
                 self._device_read(event)
             case DeviceWrite():
@@ -175,11 +145,11 @@ class Sanitizer:
             return
         low, length = event.offset_bytes, event.length_bytes
         current = AccessRecord("host write", str(event.site))
-        for flight, argument in self._racing(event.allocation, low, length):
+        for flight, argument in self._flights.using(event.allocation, low, length):
             self._found.report(
                 "S019" if argument.instructions else "S005",
                 shadow,
-                _intersection(argument, low, length),
+                intersection(argument, low, length),
                 prior=AccessRecord("start", str(flight.site), flight.number),
                 current=current,
                 argument=argument.index,
@@ -203,7 +173,7 @@ class Sanitizer:
         if shadow is None:
             return
         low, length = event.offset_bytes, event.length_bytes
-        for flight, _ in self._racing(event.allocation, low, length):
+        for flight, _ in self._flights.using(event.allocation, low, length):
             flight.reads.append((event.allocation, low, length, event.site))
         current = AccessRecord("host read", str(event.site))
         if self._failed:
@@ -244,11 +214,11 @@ class Sanitizer:
         first, end = line_range(event.offset_bytes, event.length_bytes)
         low, length = first * LINE_BYTES, (end - first) * LINE_BYTES
         current = AccessRecord(f"sync {event.direction.value}", str(event.site))
-        for flight, argument in self._racing(event.allocation, low, length):
+        for flight, argument in self._flights.using(event.allocation, low, length):
             self._found.report(
                 "S010",
                 shadow,
-                _intersection(argument, low, length),
+                intersection(argument, low, length),
                 prior=AccessRecord("start", str(flight.site), flight.number),
                 current=current,
                 argument=argument.index,
@@ -326,7 +296,7 @@ class Sanitizer:
         shadow.view = None
 
     def _racing_read(
-        self, flight: _Flight, allocation: int, where: tuple[int, int], site: Site, confidence: Confidence
+        self, flight: Flight, allocation: int, where: tuple[int, int], site: Site, confidence: Confidence
     ) -> None:
         shadow = self._shadows.get(allocation)
         if shadow is None:
@@ -357,7 +327,7 @@ class Sanitizer:
             if shadow is not None:
                 shadow.racing = type(shadow.racing)()
 
-    def _shared_between(self, flight: _Flight, one: BoundArgument, other: BoundArgument) -> None:
+    def _shared_between(self, flight: Flight, one: BoundArgument, other: BoundArgument) -> None:
         shadow = self._shadows.get(one.allocation)
         if shadow is None:
             return
@@ -384,18 +354,13 @@ class Sanitizer:
             )
 
     def _observed(self, event: RunObserved) -> None:
-        if event.state not in _FINAL:
+        if event.state not in FINAL_STATES:
             return
-        for number in [n for n, flight in self._flights.items() if flight.finished and n <= event.run]:
-            del self._flights[number]  # runs of a context end in order: the host knows of the earlier ones
+        self._flights.ended(event.run)
         if event.state != _COMPLETED:
             self._failed[event.run] = event.state
 
     # ----------------------------------------------------------------- shared questions
-
-    def _racing(self, allocation: int, offset: int, length: int) -> list[tuple[_Flight, BoundArgument]]:
-        found = [(flight, flight.bound(allocation, offset, length)) for flight in self._flights.values()]
-        return [(flight, argument) for flight, argument in found if argument is not None]
 
     def _failed_bytes(self, shadow: Shadow, low: int, length: int, current: AccessRecord) -> None:
         window = slice(low, low + length)
@@ -476,11 +441,6 @@ class Sanitizer:
             self._found.report(
                 "S007", shadow, ranges, prior=prior, current=current, argument=argument, syncs=syncs
             )
-
-
-def _intersection(argument: BoundArgument, offset: int, length: int) -> Ranges:
-    low = max(argument.offset_bytes, offset)
-    return ((low, min(argument.offset_bytes + argument.length_bytes, offset + length) - low),)
 
 
 def _line_has(mask: Mask) -> Mask:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from aiepipe import dtypes
+from aiepipe.errors import RunFailed
 from aiepipe.program import TensorType
 from aiepipe.xrt import emulated
 from aiepipe.xrt.emulation import Settings, emulation
@@ -97,3 +98,20 @@ def test_the_seeds_own_binary_with_the_seeds_missing_sync(corpus: Path) -> None:
         run(corpus, case, buffers, "no-output-presync")
         found = sanitizer.finish()
     assert [(finding.hazard, finding.buffer) for finding in found] == [("S002", "arg2"), ("S009", "arg2")]
+
+
+@pytest.mark.slow
+def test_a_run_past_its_time_is_stopped_and_gives_nothing(corpus: Path) -> None:
+    case = case_of(corpus, "gemm256-i16-1core")
+    buffers, _ = arguments_of(case)
+    with emulation(Settings(seed=1)), pytest.raises(RunFailed) as caught:
+        run_kernel(
+            (corpus / case["xclbin"]).read_bytes(),
+            (corpus / case["insts"]).read_bytes(),
+            buffers,
+            device=emulated,
+            timeout_s=0.001,
+        )
+    assert caught.value.state == "ERT_CMD_STATE_TIMEOUT"
+    assert "(limit 0.001 s): the run was stopped at its time limit" in str(caught.value)
+    assert caught.value.remedy == "raise the time limit (--timeout)"

@@ -60,7 +60,7 @@ def test_a_sync_of_ten_bytes_moves_their_whole_line() -> None:
 
 
 def test_on_x86_the_sync_from_device_itself_writes_dirty_lines_over_the_result() -> None:
-    """xdna-driver buffer.cpp: CLFLUSH does not know a direction. This is the seed bug without any eviction."""
+    """CLFLUSH (xdna-driver buffer.cpp) knows no direction: the seed bug without any eviction."""
     buffer = memory()
     buffer.write(0, filled(256, 0xA5))
     buffer.ddr[:] = 1  # the device's result

@@ -55,7 +55,7 @@ class _Matcher:
             target = self.reshaped(source, target, self.types[source.operands[0]].shape)
             source = self.producer(source.operands[0], source)
         if source.structured is None:
-            raise self.unsupported(source)
+            raise self.unsupported(source, "a dispatch that computes nothing")
         if 0 in target.shape:
             return Nothing(source.name, source.location)
         value = self.fill_value(source, source.structured)
@@ -106,7 +106,8 @@ class _Matcher:
     def contraction(self, op: TensorOp, structured: Structured, target: View) -> Problem:
         product = scalar_body.product(structured.body)
         if product is None or len(structured.maps) != structured.input_count + 1:
-            raise self.unsupported(op)
+            strange = [e for e in structured.body.arguments if e not in OPERAND_ELEMENTS]
+            raise self.unsupported(op, f"elements of {strange[0]}" if strange else "")
         if target.element != RESULT_ELEMENT or structured.body.arguments[-1] != RESULT_ELEMENT:
             raise self.unsupported(op, f"a sum in {target.element}")
         if not set(structured.iterators) <= {"parallel", "reduction"}:

@@ -9,8 +9,9 @@ is the one of least cost under the limits; the cost model counts the core's bund
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import UnsupportedOp
 from . import matmul_program as program
@@ -19,8 +20,11 @@ from .core_memory import BUFFER_BYTES, INITIAL_CHAIN_STEPS, aligned
 from .problem import Contraction, Operand
 from .transfers import pattern
 
-# tile counts that are tried along a loop; 24 and the like keep tiles of 64 and 96 in reach
-_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096)
+# tile counts that are tried along a loop
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+
+STEPS_MAXIMUM = 100_000
+"""The instruction stream has some 100 bytes a step, and is kept in one buffer of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +56,12 @@ class Tiling:
     @property
     def steps_per_tile(self) -> int:
         """Steps that one tile of the result takes."""
-        count = self.counts[2]
-        for d in _outer(self.problem, reduction=True):
-            count *= self.problem.loops[d]
-        return count
+        return self.counts[2] * _trips(self.problem, reduction=True)
 
     @property
     def tile_count(self) -> int:
         """Tiles of the result."""
-        count = self.counts[0] * self.counts[1]
-        for d in _outer(self.problem, reduction=False):
-            count *= self.problem.loops[d]
-        return count
+        return self.counts[0] * self.counts[1] * _trips(self.problem, reduction=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,39 +103,44 @@ def choose(problem: Contraction, largest: tuple[int, int, int] | None = None) ->
     bounds = dict(zip(parts, largest or (loops[d] for d in parts), strict=True))
     if loops[problem.column] < min(loops[problem.row], program.BLOCK_COLUMNS):
         problem = problem.transposed()  # blocks lie along the columns
-    candidates = [_sizes(problem, d, bounds[d]) for d in (problem.row, problem.column, problem.inner)]
-    best: Tiling | None = None
-    row, column, inner = zip((problem.row, problem.column, problem.inner), candidates, strict=True)
+    best = min(_fitting(problem, bounds), key=lambda tiling: tiling.cost, default=None)
+    if best is None:
+        raise _does_not_fit(problem)
+    return best
+
+
+def _fitting(problem: Contraction, bounds: dict[int, int]) -> Iterator[Tiling]:
+    """All tilings to choose from, each cheaper than the one before."""
+    parts = (problem.row, problem.column, problem.inner)
+    row, column, inner = ((d, _sizes(problem, d, bounds[d])) for d in parts)
     lefts = _shapes(problem, problem.left, row, inner)
     rights = _shapes(problem, problem.right, column, inner)
     results = _shapes(problem, problem.result, row, column)
     incoming = problem.initial if isinstance(problem.initial, Operand) else None
-    for rows, columns, depth in itertools.product(*candidates):
-        left, right, result = lefts[rows, depth], rights[columns, depth], results[rows, columns]
-        if left is None or right is None or result is None:
+    initials = {} if incoming is None else _shapes(problem, incoming, row, column)
+    best = None
+    for (rows, columns), result in results.items():
+        initial = initials.get((rows, columns))
+        tile_count = _tiles(problem.loops[row[0]], rows) * _tiles(problem.loops[column[0]], columns)
+        tile_count *= _trips(problem, reduction=False)
+        if problem.clobbers_operand and tile_count > 1:
             continue
-        if sum(aligned(shape.size_bytes) for shape in (left, right, result)) > BUFFER_BYTES:
-            continue
-        initial = None
-        if incoming is not None:
-            initial = _shape(problem, incoming, {problem.row: rows, problem.column: columns})
-            if (
-                initial is None
-                or initial.words != result.words
-                or initial.core_strides != result.core_strides
-            ):
+        if incoming is not None and (initial is None or initial.core_strides != result.core_strides):
+            continue  # it arrives where the result is made
+        for depth in inner[1]:
+            left, right = lefts.get((rows, depth)), rights.get((columns, depth))
+            steps = _tiles(problem.loops[inner[0]], depth) * _trips(problem, reduction=True)
+            if left is None or right is None or not _fits(left, right, result):
                 continue
-        tiling = Tiling(problem, rows, columns, depth, left, right, result, initial, cost=0)
-        if initial is not None and tiling.steps_per_tile > INITIAL_CHAIN_STEPS:
-            continue
-        if problem.clobbers_operand and tiling.tile_count > 1:
-            continue
-        cost = _cost(tiling)
-        if best is None or cost < best.cost:
-            best = replace(tiling, cost=cost)
-    if best is None:
-        raise _does_not_fit(problem)
-    return best
+            if steps * tile_count > STEPS_MAXIMUM or (initial is not None and steps > INITIAL_CHAIN_STEPS):
+                continue
+            cost = tile_count * (
+                steps * (program.product_bundles(rows, columns, depth) + _step_overhead(left, right))
+                + 2 * result.words  # its initial value or its transfer, and the way back
+            )
+            if best is None or cost < best:
+                best = cost
+                yield Tiling(problem, rows, columns, depth, left, right, result, initial, cost)
 
 
 def tiles(tiling: Tiling) -> Iterator[ResultTile]:
@@ -212,26 +215,28 @@ def _sizes(problem: Contraction, loop: int, bound: int) -> list[int]:
         if operand.strides[loop] == 1 and trips % per_word == 0:
             grain = max(grain, per_word)
     found = {-(-trips // count) for count in _COUNTS if count <= trips}
-    found = {min(trips, -(-size // grain) * grain) for size in (*found, min(bound, trips))}
-    return sorted((size for size in found if size <= max(bound, grain)), reverse=True)
-
-
-_Shapes = dict[tuple[int, int], BoxShape | None]
+    found = {min(trips, -(-size // grain) * grain) for size in found}
+    largest = max(grain, bound // grain * grain)  # may be more than asked for, where a word is
+    return sorted({size for size in found if size <= largest} | {min(trips, largest)}, reverse=True)
 
 
 _Sizes = tuple[int, list[int]]
 """A loop, and the tile sizes to try along it."""
 
 
-def _shapes(problem: Contraction, operand: Operand, first: _Sizes, second: _Sizes) -> _Shapes:
-    return {
-        (size, other): _shape(problem, operand, {first[0]: size, second[0]: other})
-        for size, other in itertools.product(first[1], second[1])
-    }
+def _shapes(
+    problem: Contraction, operand: Operand, first: _Sizes, second: _Sizes
+) -> dict[tuple[int, int], BoxShape]:
+    """The operand's boxes by tile size, where they are not too large and a BD can fetch them."""
+    found: dict[tuple[int, int], BoxShape] = {}
+    for sizes in itertools.product(first[1], second[1]):
+        shape = _shape(problem, operand, {first[0]: sizes[0], second[0]: sizes[1]})
+        if shape is not None:
+            found[sizes] = shape
+    return found
 
 
 def _shape(problem: Contraction, operand: Operand, sizes: dict[int, int]) -> BoxShape | None:
-    """The operand's boxes for that tile size; None where they are too large or no BD can fetch them."""
     extents = tuple(sizes.get(d, 1) for d in range(len(problem.loops)))
     shape = box_shape(operand, problem.loops, extents)
     if shape.size_bytes > BUFFER_BYTES or pattern(shape.dimensions) is None:
@@ -239,15 +244,22 @@ def _shape(problem: Contraction, operand: Operand, sizes: dict[int, int]) -> Box
     return shape
 
 
-def _cost(tiling: Tiling) -> int:
-    """Bundles of the core, and cycles that it waits for its operands, over the whole problem."""
-    per_step = (
-        program.STEP_BUNDLES
-        + program.product_bundles(tiling.rows, tiling.columns, tiling.inner)
-        + sum(shape.words for shape in (tiling.left, tiling.right) if not shape.operand.resident)
-    )
-    per_tile = 2 * tiling.result.words  # initial value or its transfer, and the way back
-    return tiling.tile_count * (tiling.steps_per_tile * per_step + per_tile)
+def _fits(*shapes: BoxShape) -> bool:
+    return sum(aligned(shape.size_bytes) for shape in shapes) <= BUFFER_BYTES
+
+
+def _tiles(loop: int, size: int) -> int:
+    return -(-loop // size)
+
+
+def _trips(problem: Contraction, *, reduction: bool) -> int:
+    """How often the loops run that are no part of a tile."""
+    return math.prod(problem.loops[d] for d in _outer(problem, reduction=reduction))
+
+
+def _step_overhead(*shapes: BoxShape) -> int:
+    """Bundles of a step beside its product: waiting for what arrives, one word a cycle, and the record."""
+    return program.STEP_BUNDLES + sum(shape.words for shape in shapes if not shape.operand.resident)
 
 
 def _does_not_fit(problem: Contraction) -> UnsupportedOp:
@@ -260,8 +272,10 @@ def _does_not_fit(problem: Contraction) -> UnsupportedOp:
         )
     sizes = "x".join(map(str, problem.loops))
     return UnsupportedOp(
-        f"no tile of {problem.op} (loops {sizes}) fits into a core's 64 KiB and the DMA's limits",
+        f"no tile of {problem.op} (loops {sizes}) fits into a core's 64 KiB, the DMA's limits and "
+        f"{STEPS_MAXIMUM} steps",
         location=problem.location,
-        remedy="use smaller sizes, or rows of i8 and i16 operands that are a multiple of 4 bytes",
+        remedy="use smaller sizes, larger tiles where they were given, or rows of i8 and i16 operands "
+        "that are a multiple of 4 bytes",
         op=problem.op,
     )

@@ -80,6 +80,19 @@ def test_large_problems_fit_into_a_core(size: tuple[int, int, int], operand: str
         assert found.steps_per_tile <= INITIAL_CHAIN_STEPS
 
 
+def test_more_steps_than_a_stream_should_have_are_refused() -> None:
+    """result[b] += left[b, k] * right[b, k]: no operand is used twice, each b is a step."""
+    builder = DispatchBuilder()
+    left, right = builder.operand(200_000, 4), builder.operand(200_000, 4)
+    target = builder.binding(200_000)
+    maps = (projected(2, 0, 1), projected(2, 0, 1), projected(2, 0))
+    start = builder.filled(0, 200_000)
+    iterators = ("parallel", "reduction")
+    builder.store(builder.contraction(left, right, start, maps, (200_000, 4), iterators), target)
+    with pytest.raises(UnsupportedOp, match="100000 steps"):
+        tiling(builder.done())
+
+
 def test_small_problems_are_one_tile() -> None:
     found = tiling(matmul(64, 64, 16))
     assert found.counts == (1, 1, 1)

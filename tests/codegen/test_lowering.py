@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from hypothesis import given, settings
@@ -68,7 +69,7 @@ def test_an_incoming_accumulator_leads_the_ring_of_the_right_operand() -> None:
 def test_buffers_lie_apart_within_the_core() -> None:
     descriptors = lowered(matmul(256, 256, 256)).design.descriptors.values()
     spans = sorted((d.address, d.address + 4 * d.length_words) for d in descriptors)
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
     assert spans[-1][1] <= LIMITS[TileKind.COMPUTE].data_memory_bytes
 
 

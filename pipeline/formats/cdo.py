@@ -15,6 +15,7 @@ from typing import ClassVar
 from .reader import Reader, ones_complement_sum, pack_words, unpack_words
 
 HEADER_WORDS = 5
+HEADER_BYTES = 4 * HEADER_WORDS
 IDENTIFICATION = 0x004F4443  # "CDO\0"
 VERSION = 0x200
 REMAINING_HEADER_WORDS = 4
@@ -131,6 +132,11 @@ def parse(data: bytes, *, base: int = 0) -> Cdo:
     if len(data) != end:
         reader.fail(f"the header says {end} bytes, there are {len(data)}", 12)
     return Cdo(tuple(_commands(reader, end)))
+
+
+def command_bytes(command: Command) -> int:
+    """How long a command is in a file."""
+    return 4 * len(_words(command))
 
 
 def body_length(reader: Reader) -> int:

@@ -1,17 +1,19 @@
 """Control packets: register reads and writes that travel on the array's streams to a tile.
 
-A header word and up to four data words. Source: AMD's aie-rt and mlir-aie's tests (golden words).
-facts/formats.md section 3.5.
+A header word and up to four data words. On the stream a packet header goes before them, which the sending
+DMA adds or the file already has (`stream_headers`). Source: AMD's aie-rt and mlir-aie's tests (golden
+words). facts/formats.md section 3.5.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .reader import Reader, pack_words
 
+ARTIFACT = "control packets"
 MAXIMUM_BEATS = 4
 
 _ADDRESS_MASK = 0xFFFFF
@@ -39,17 +41,24 @@ class PacketOperation(enum.IntEnum):
 @dataclass(frozen=True, slots=True)
 class ControlPacket:
     """`address` is the offset in the tile. `beats` words are read or written; answers of a read carry
-    `stream_id`."""
+    `stream_id`. `stream_header` is the packet header before it, None where there is none."""
 
     address: int
     operation: PacketOperation
     beats: int = 1
     stream_id: int = 0
     data: tuple[int, ...] = ()
+    stream_header: int | None = None
+
+    @property
+    def length_words(self) -> int:
+        """How many words it takes in the file."""
+        return 1 + len(self.data) + (self.stream_header is not None)
 
     def words(self) -> tuple[int, ...]:
-        """Header and data. Raises ValueError where a value does not fit."""
-        return self.header(), *self.data
+        """Headers and data. Raises ValueError where a value does not fit."""
+        before = () if self.stream_header is None else (self.stream_header,)
+        return *before, self.header(), *self.data
 
     def header(self) -> int:
         """The header word, its parity bit set so that the number of ones is odd."""
@@ -81,18 +90,24 @@ def decode_header(header: int) -> ControlPacket | None:
     )
 
 
-def parse(data: bytes) -> tuple[ControlPacket, ...]:
+def parse(data: bytes, *, stream_headers: bool = False) -> tuple[ControlPacket, ...]:
     """Reads packets one after another. Raises ArtifactError: wrong parity, truncated."""
-    reader = Reader(data, "control packets")
+    reader = Reader(data, ARTIFACT)
     found: list[ControlPacket] = []
     offset = 0
     while offset < len(data):
+        before: int | None = None
+        if stream_headers:
+            before = reader.u32(offset, "a packet header")
+            if before.bit_count() % 2 == 0:
+                reader.fail(f"packet header {before:#010x} has even parity", offset)
+            offset += 4
         header = reader.u32(offset, "a control packet's header")
         packet = decode_header(header)
         if packet is None:
             reader.fail(f"control packet header {header:#010x} has even parity", offset)
         count = packet.beats if packet.operation.has_data else 0
         words = reader.words(offset + 4, count, "a control packet's data")
-        found.append(ControlPacket(packet.address, packet.operation, packet.beats, packet.stream_id, words))
+        found.append(replace(packet, data=words, stream_header=before))
         offset += 4 + 4 * count
     return tuple(found)

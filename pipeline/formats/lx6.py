@@ -86,7 +86,7 @@ class Lx6Stream:
 
     def encode(self) -> bytes:
         """The binary stream. Raises ValueError where a value does not fit its field."""
-        return pack_words((*self.prologue, *(word for op in self.ops for word in _words(op))))
+        return pack_words((*self.prologue, *(word for op in self.ops for word in operation_words(op))))
 
 
 def is_lx6(data: bytes) -> bool:
@@ -127,7 +127,8 @@ def _decode(opcode: int, words: tuple[int, ...]) -> Operation:
     return Other(words)
 
 
-def _words(op: Operation) -> tuple[int, ...]:
+def operation_words(op: Operation) -> tuple[int, ...]:
+    """An operation's words. Raises ValueError where a value does not fit its field."""
     match op:
         case Write32(column, row, address, value, spare):
             return _bytes(_WRITE32, column, row, spare), address, value

@@ -61,6 +61,7 @@ __all__ = [
     "UpdateScratch",
     "UpdateState",
     "Write32",
+    "encode_operation",
     "is_transaction",
     "parse",
 ]

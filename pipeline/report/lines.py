@@ -44,6 +44,28 @@ def aligned(rows: Sequence[Sequence[Cell]], *, right: Sequence[int] = ()) -> Ite
         yield line
 
 
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Sequence[int] = ()
+) -> Iterator[Text]:
+    """`aligned` rows under a dim head; a line that says so where there are none."""
+    body = list(rows)
+    if not body:
+        yield Text("none")
+        return
+    yield from aligned([[Text(name, style="dim") for name in head], *body], right=right)
+
+
+def printable(line: Text) -> Text:
+    """The line with characters that steer a terminal spelled out."""
+    if line.plain.isprintable():
+        return line
+    shown = line.copy()
+    shown.plain = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line.plain
+    )
+    return shown
+
+
 def print_lines(lines: Iterable[Text], file: TextIO) -> None:
     """Prints the lines. Colour only on a terminal, and not with NO_COLOR (https://no-color.org) set."""
     console = _console_for(file)

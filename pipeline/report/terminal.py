@@ -11,6 +11,7 @@ from typing import TextIO
 from rich.text import Text
 
 from ..verdict import Agreement, BuildRunReport, DeviceReport, EventKind, HostEvent, StageReport
+from .hazards import hazard_lines
 from .inspection import fill_lines, inspection_lines
 from .lines import aligned, indented, print_lines, titled
 from .mismatch import comparison_lines, diagnosis_lines, how, statistics_lines, verdict_style
@@ -44,6 +45,8 @@ def report_lines(report: BuildRunReport, *, verbose: bool = False) -> Iterator[T
     if verbose and report.accumulations:
         sums = (f"{a.location} {a.op}: sums of {a.length} terms, {a.how}" for a in report.accumulations)
         yield from titled("reference", map(Text, sums))
+    if report.findings:
+        yield from titled("sync hazards", hazard_lines(report.findings, verbose=verbose))
     if report.diagnoses:
         yield from titled("diagnosis", diagnosis_lines(report.diagnoses))
     if verbose and report.versions:

@@ -115,11 +115,13 @@ def _show(
         sys.stdout.write(report_json(report))
     else:
         print_report(report, sys.stdout, verbose=verbose)
+    if report.agreement is Agreement.FAIL:
+        return EXIT_WRONG
     failed = None if condition is None else condition(options, report)
-    if failed is not None:
-        sys.stderr.write(failed + "\n")
-        return ConditionNotMet.exit_code
-    return EXIT_WRONG if report.agreement is Agreement.FAIL else 0
+    if failed is None:
+        return 0
+    sys.stderr.write(failed + "\n")
+    return ConditionNotMet.exit_code
 
 
 def _print_version(wanted: bool) -> None:
@@ -141,6 +143,7 @@ def _options(
 # --------------------------------------------------------------------------- options that commands share
 
 File = Annotated[str, typer.Argument(help="An MLIR file; - reads standard input.", show_default=False)]
+Artifact = Annotated[str, typer.Argument(help="An artifact; - reads standard input.", show_default=False)]
 Function = Annotated[
     str | None,
     typer.Option(
@@ -203,6 +206,10 @@ Verbose = Annotated[
     typer.Option("--verbose", "-v", help="The equivalent iree-compile and XRT steps, and the whole run log."),
 ]
 Oracle = Annotated[str, typer.Option("--oracle", help="numpy, or iree: IREE's llvm-cpu as a second opinion.")]
+FailOn = Annotated[
+    str | None,
+    typer.Option("--fail-on", help="hazard: exit 5 where the sync sanitizer finds one.", show_default=False),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
@@ -221,6 +228,7 @@ def build_run_command(
     coherency_seed: CoherencySeed = 0,
     seed: Seed = None,
     engine: Engine = "jit",
+    fail_on: FailOn = None,
     oracle: Oracle = "numpy",
     iree_flags: IreeFlags = None,
     verbose: Verbose = False,
@@ -239,7 +247,7 @@ def build_run_command(
     Exit code 0: the numbers are right; 1: wrong; 2: usage; 3: it does not compile; 4: artifact or device.
     """
     from .flows.build_run import BuildRunOptions, build_run  # noqa: PLC0415  (keeps --help fast)
-    from .flows.device import RunSettings  # noqa: PLC0415
+    from .flows.device import RunSettings, failed_condition  # noqa: PLC0415
 
     options = BuildRunOptions(
         file=file,
@@ -249,11 +257,17 @@ def build_run_command(
         output_directory=output,
         backend=backend,
         seed=seed,
-        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine),
+        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine, fail_on),
         oracle=oracle,
         iree_flags=tuple(iree_flags or ()),
     )
-    return _show(build_run, options, as_json=as_json, verbose=verbose)
+    return _show(
+        build_run,
+        options,
+        as_json=as_json,
+        verbose=verbose,
+        condition=lambda asked, report: failed_condition(asked.settings, report),
+    )
 
 
 @app.command("build")
@@ -324,6 +338,7 @@ def run_command_line(
     coherency_seed: CoherencySeed = 0,
     seed: Seed = None,
     engine: Engine = "jit",
+    fail_on: FailOn = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -335,7 +350,7 @@ def run_command_line(
       aiepipe run --xclbin final.xclbin --insts insts.txt \\
           --arg in:64x64xi32=@a.npy --arg in:64x64xi32=@b.npy --arg out:64x64xi32=@c.npy
     """
-    from .flows.device import RunSettings  # noqa: PLC0415
+    from .flows.device import RunSettings, failed_condition  # noqa: PLC0415
     from .flows.run import RunOptions, run  # noqa: PLC0415
 
     options = RunOptions(
@@ -348,9 +363,15 @@ def run_command_line(
         inputs=tuple(inputs or ()),
         expected=tuple(expected or ()),
         seed=seed,
-        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine),
+        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine, fail_on),
     )
-    return _show(run, options, as_json=as_json, verbose=verbose)
+    return _show(
+        run,
+        options,
+        as_json=as_json,
+        verbose=verbose,
+        condition=lambda asked, report: failed_condition(asked.settings, report),
+    )
 
 
 @app.command("inspect")
@@ -446,3 +467,43 @@ def policies_command(as_json: Json = False) -> None:
     from .flows.policies import list_policies  # noqa: PLC0415
 
     typer.echo(list_policies(as_json=as_json), nl=False)
+
+
+@app.command("dump")
+def dump_command(
+    file: Artifact,
+    sections: Annotated[
+        list[str] | None,
+        typer.Option("--section", help="Only this part; may be given again.", show_default=False),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="What to take the file for, instead of what its bytes say: xclbin, pdi, cdo, txn, lx6, "
+            "elf, vmfb, control-packets.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain any artifact by its content: registers by name, BDs in words, routes drawn.
+
+    Reads xclbins, PDIs, CDOs, instruction streams (TXN, lx6; text or binary), core ELFs, IREE modules
+    (.vmfb) and control packets, whatever they are called.
+
+    \b
+    Examples:
+      aiepipe dump final.xclbin
+      aiepipe dump final.xclbin --section routes --section bds
+      aiepipe dump insts.txt --json
+    """
+    from .flows.dump import DumpOptions, dump  # noqa: PLC0415  (keeps --help fast)
+    from .report.dump import print_dump  # noqa: PLC0415
+    from .report.dump_json import dump_json  # noqa: PLC0415
+
+    found = dump(DumpOptions(file, tuple(sections or ()), kind))
+    if as_json:
+        sys.stdout.write(dump_json(found))
+    else:
+        print_dump(found, sys.stdout)

@@ -236,6 +236,11 @@ class _DispatchReader(OpReader):
         return attributes
 
 
+def entry_point(op: Operation) -> tuple[str, ...]:
+    """The executable, variant and export that a stream.cmd.dispatch runs."""
+    return mlir.symbol_path(str(mlir.elements(op.attributes["entry_points"])[0]))
+
+
 def _refuse_f64(dispatch: Dispatch) -> None:
     """The NPU has no 64-bit floats; IREE's way out, demotion to f32, changes values silently."""
     types = {value.id: value.type for op in dispatch.ops for value in op.results}

@@ -16,7 +16,7 @@ from ..errors import CompileError
 from ..program import BufferKind, Command, CopyCommand, DispatchCommand, FillCommand, TensorType
 from . import constants, mlir
 from .arithmetic import Number, evaluate
-from .dispatches import DispatchTable
+from .dispatches import DispatchTable, entry_point
 from .host_values import ArgumentView, HostBuffer, HostBytes, HostValue, Opaque, Resource, ResultView
 from .location import place
 from .mlir import Block, Context, Operation
@@ -366,7 +366,7 @@ class HostReader:
             groups.append([*op.operands][position : position + count])
             position += count
         _, uniforms, resources, _, offsets, lengths = groups
-        entry = mlir.symbol_path(str(mlir.elements(op.attributes["entry_points"])[0]))
+        entry = entry_point(op)
         made = self._table.specialise(entry, [self._number(value, op) for value in uniforms], op)
         slices = [self._part(op, *part) for part in zip(resources, offsets, lengths, strict=True)]
         bound: list[Resource] = []

@@ -58,6 +58,7 @@ class Session:
         refuses.
         """
         check_nesting(file, text)
+        _check_characters(file, text)
         self.file = file
         self.text = text
         known = session_flags(flags)
@@ -104,6 +105,17 @@ class Session:
         """A CompileError at `op`."""
         location = next(locations(op.location, self.file), None)
         return CompileError(message, location=location, remedy=remedy, op=op.name)
+
+
+def _check_characters(file: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+        raise CompileError(
+            "the text holds a character that is no Unicode", location=SourceLocation(file, line, column)
+        ) from None
 
 
 def _parser_diagnostics(error: Exception, file: str) -> list[Diagnostic]:

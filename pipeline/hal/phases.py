@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import CompileError
 from ..frontend import mlir
-from ..frontend.dispatches import DispatchTable
+from ..frontend.dispatches import DispatchTable, entry_point
 from ..frontend.extraction import in_the_users_words, refused_error
-from ..frontend.flags import with_defaults
+from ..frontend.flags import option_name, with_defaults
 from ..frontend.location import locations
 from ..frontend.mlir import Operation
 from ..frontend.passes import drop_empty_loops, keep_functions
@@ -21,11 +21,14 @@ from ..frontend.session import DEFAULT_FLAGS, Session
 from ..frontend.source import Scalars, read_source, specialise
 from ..program import SourceLocation, SourceModule
 from ..verdict import Inspection
-from .builtins import BuiltinReader
+from .builtins import BuiltinReader, is_builtin_fill
 from .fates import DispatchBody, fates
 from .interpretation import HalReader
 from .operations import buffer_operations
 
+# IREE evaluates what is constant with a compiler of its own, which takes half a second even where there are
+# only fills, which it then leaves alone. So that is tried only where start-up computes something.
+_EVALUATION = "--iree-opt-const-eval"
 _SOURCES = "executable-sources"
 _HAL = "hal"
 
@@ -38,17 +41,14 @@ def inspect_module(
     functions: Sequence[str] | None,
 ) -> Inspection:
     """The inspection of one file. Raises CompileError, UsageError."""
-    session = Session(file, text, with_defaults(DEFAULT_FLAGS, flags))
-    source = _chosen(session, read_source(session, scalars), functions)
-    specialise(session, source, scalars)
-    drop_empty_loops(session.module)
-    try:
-        session.run(_SOURCES)
-        copy = mlir.clone(session.module)
-        empty_executables(session.module, session)
-        session.run(_HAL, since=_SOURCES)
-    except CompileError as error:
-        raise in_the_users_words(error, source) from None
+    chosen_by_user = _EVALUATION in [option_name(flag) for flag in flags]
+    first = flags if chosen_by_user else [f"{_EVALUATION}=false", *flags]
+    session, source = _to_sources(file, text, first, scalars, functions)
+    if not chosen_by_user and _computes_at_start_up(session.module):
+        session, source = _to_sources(file, text, flags, scalars, functions)
+    copy = mlir.clone(session.module)
+    empty_executables(session.module, session)
+    session.run(_HAL, since=_SOURCES)
     table = DispatchTable(copy, file, session.context)
     reader = HalReader(session.module, file, session.context)
     reader.read()
@@ -57,6 +57,31 @@ def inspect_module(
         operations=tuple(found.operation for found in operations),
         fates=fates(source, operations, _bodies(table, file), reader.dispatches),
         dispatches=tuple(dict.fromkeys(dispatch.name for dispatch in reader.dispatches)),
+    )
+
+
+def _to_sources(
+    file: str, text: str, flags: Sequence[str], scalars: Scalars, functions: Sequence[str] | None
+) -> tuple[Session, SourceModule]:
+    """Dispatches are formed, and their bodies are still linalg."""
+    session = Session(file, text, with_defaults(DEFAULT_FLAGS, flags))
+    source = _chosen(session, read_source(session, scalars), functions)
+    specialise(session, source, scalars)
+    drop_empty_loops(session.module)
+    try:
+        session.run(_SOURCES)
+    except CompileError as error:
+        raise in_the_users_words(error, source) from None
+    return session, source
+
+
+def _computes_at_start_up(module: Operation) -> bool:
+    """Whether an initializer dispatches more than a builtin fill."""
+    return any(
+        op.name == "stream.cmd.dispatch" and not is_builtin_fill(entry_point(op)[-1])
+        for initializer in mlir.children(module)
+        if initializer.name == "util.initializer"
+        for op in mlir.descendants(initializer)
     )
 
 

@@ -279,6 +279,12 @@ def test_bad_files_end_in_one_clear_error(
         assert caught.value.op == op
 
 
+def test_text_that_is_no_unicode_is_an_error_with_its_place(compiler: Compiler) -> None:
+    with pytest.raises(CompileError, match="no Unicode") as caught:
+        compiler.parse("a.mlir", "// one\n// \udcff\n")
+    assert caught.value.where() == "a.mlir:2:4"
+
+
 def test_removed_named_ops_have_their_remedy(compiler: Compiler, reports: Path) -> None:
     path = reports / "20_matmul_transpose_b_named.mlir"
     with pytest.raises(CompileError, match="matmul_transpose_b") as caught:

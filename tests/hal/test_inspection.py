@@ -246,6 +246,23 @@ def test_an_accumulator_argument_needs_no_fill_and_is_no_result_of_one(
     assert inspection.dispatches == ("main_dispatch_0_matmul_8x8x8_i32",)
 
 
+def test_what_is_constant_is_evaluated_by_iree_unless_a_flag_says_no(compiler: Compiler) -> None:
+    text = """
+      func.func @main() -> tensor<2x2xi32> {
+        %x = arith.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi32>
+        %z = arith.constant dense<0> : tensor<2x2xi32>
+        %0 = linalg.matmul ins(%x, %x : tensor<2x2xi32>, tensor<2x2xi32>) outs(%z : tensor<2x2xi32>)
+          -> tensor<2x2xi32>
+        return %0 : tensor<2x2xi32>
+      }"""
+    evaluated = inspect(compiler, "a.mlir", text)
+    assert evaluated.dispatches == ()
+    assert [fate.fate for fate in evaluated.fates] == ["folded away: nothing is filled for it"]
+    kept = inspect(compiler, "a.mlir", text, flags=["--iree-opt-const-eval=false"])
+    assert len(kept.dispatches) == 1
+    assert "fused into dispatch" in kept.fates[0].fate
+
+
 def test_some_functions_can_be_looked_at_alone(compiler: Compiler, reports: Path) -> None:
     path = reports / "12_fill_pattern_narrowing.mlir"
     inspection = inspect(compiler, path.name, path.read_text(), functions=["i32_bytes"])

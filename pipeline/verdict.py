@@ -394,6 +394,7 @@ class BuildRunReport:
     accumulations: tuple[Accumulation, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
+    findings: tuple[SyncFinding, ...] = ()
     statistics: RunStatistics | None = None
     agreement: Agreement | None = None
     warnings: tuple[str, ...] = ()

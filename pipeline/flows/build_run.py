@@ -23,7 +23,7 @@ from ..verify.reference import reference
 from ..verify.tolerance import derived
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
 from .device import RunSettings, open_device
-from .judgement import Expectation, Judge, given_expectations
+from .judgement import Expectation, Judge, Recomputable, buffer_of, given_expectations
 from .oracle import ORACLES, iree_results
 from .problem import Arguments, Problem, pose
 from .program_directory import write_program
@@ -90,7 +90,7 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
         device = open_device(settings)
         with clock.stage("run", f"running on {device.report.name}") as notes:
             work = run_built(built, function, arguments.arrays, device, policy, settings)
-            result = execute(work, settings, judge, progress, notes)
+            result = execute(work, device, settings, judge, progress, notes)
         progress("inspecting the HAL IR")
         inspection, seconds = look.result()
     clock.add("inspect", seconds, StageNotes("beside the stages above"))
@@ -111,7 +111,8 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
         seeds=seeds(settings, arguments.seed),
         versions=tool_versions(),
     )
-    return judge.report(report, result)
+    again = Recomputable(problem.function, arguments.arrays)
+    return judge.report(report, result, device.findings(), again)
 
 
 def _inspect(compiler: Compiler, source: SourceText, flags: Sequence[str]) -> tuple[Inspection, float]:
@@ -129,10 +130,13 @@ def _expectations(
         return given_expectations(function, given), ()
     evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))
-    types = [result.type for result in function.results]
     expected = tuple(
-        Expectation(f"result {i}", type_, want, derived(type_, bound), "numpy", bound)
-        for i, (type_, want, bound) in enumerate(zip(types, evaluated.results, evaluated.bounds, strict=True))
+        Expectation(
+            f"result {i}", result.type, want, derived(result.type, bound), "numpy", bound, buffer_of(result)
+        )
+        for i, (result, want, bound) in enumerate(
+            zip(function.results, evaluated.results, evaluated.bounds, strict=True)
+        )
     )
     return expected, evaluated.accumulations
 

@@ -13,9 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..program import HostFunction, TensorType
-from ..verdict import Agreement, BuildRunReport, Comparison, Tolerance
+from ..program import HostFunction, Result, SourceFunction, TensorType
+from ..verdict import (
+    Agreement,
+    BuildRunReport,
+    Comparison,
+    Diagnosis,
+    HostEvent,
+    RunStatistics,
+    SyncFinding,
+    Tolerance,
+)
+from ..verify.case import Case
 from ..verify.comparison import compare
+from ..verify.diagnosis import diagnose
 from ..verify.statistics import RepeatOutcome, outcome, summarise
 from ..verify.tolerance import by_type
 from ..verify.values import load
@@ -28,7 +39,7 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What one result should be, and how near is near enough. `against` says who says so; `bound` is per
-    element, where the reference gave one."""
+    element, where the reference gave one; `buffer` is where the result lies."""
 
     name: str
     type: TensorType
@@ -36,17 +47,32 @@ class Expectation:
     tolerance: Tolerance
     against: str
     bound: npt.NDArray[np.float64] | None = None
+    buffer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputable:
+    """The source function and its inputs."""
+
+    function: SourceFunction
+    inputs: tuple[Array, ...]
+
+
+def buffer_of(result: Result) -> str | None:
+    """The name of the buffer that holds a whole result; None where it is a part of one."""
+    part = result.slice
+    return None if part is None or part.offset_bytes else part.buffer
 
 
 def given_expectations(function: HostFunction, texts: Sequence[str]) -> tuple[Expectation, ...]:
     """What `--expected-output` says, one per result. Raises UsageError."""
-    types = [result.type for result in function.results]
-    check_count(function.name, "result", [str(t) for t in types], texts)
+    check_count(function.name, "result", [str(result.type) for result in function.results], texts)
     found: list[Expectation] = []
-    for index, (text, type_) in enumerate(zip(texts, types, strict=True)):
-        name = f"result {index}"
+    for index, (text, result) in enumerate(zip(texts, function.results, strict=True)):
+        name, type_ = f"result {index}", result.type
         want = load(text, type_, f"the expected {name} of {function.name}")
-        found.append(Expectation(name, type_, want, by_type(type_.element), "--expected-output"))
+        tolerance = by_type(type_.element)
+        found.append(Expectation(name, type_, want, tolerance, "--expected-output", buffer=buffer_of(result)))
     return tuple(found)
 
 
@@ -78,20 +104,58 @@ class Judge:
             return None
         return Agreement.FAIL if self._wrong_is_shown else Agreement.PASS
 
-    def report(self, report: BuildRunReport, result: RunResult) -> BuildRunReport:
-        """The report with all that the run gave: comparisons, what is wrong with them and why, the log."""
+    def report(
+        self,
+        report: BuildRunReport,
+        result: RunResult,
+        findings: Sequence[SyncFinding],
+        problem: Recomputable | None = None,
+    ) -> BuildRunReport:
+        """The report with all that the run gave: comparisons, what is wrong with them and why, the log.
+
+        `problem` lets the diagnosis compute the program again with one mistake in it.
+        """
         shown = self._shown
         repeated = len(self._outcomes) > 1 and bool(self._expected)
+        statistics = summarise(self._outcomes) if repeated else None
+        events = result.events if shown is None else shown.events
         return dataclasses.replace(
             report,
             buffers=result.buffers,
-            events=result.events if shown is None else shown.events,
+            events=events,
             cycles=result.cycles,
             comparisons=self._comparisons,
-            statistics=summarise(self._outcomes) if repeated else None,
+            statistics=statistics,
+            findings=tuple(findings),
+            diagnoses=self._diagnoses(events, statistics, problem),
             agreement=self.agreement,
             warnings=(*report.warnings, *result.warnings),
         )
+
+    def _diagnoses(
+        self, events: Sequence[HostEvent], statistics: RunStatistics | None, problem: Recomputable | None
+    ) -> tuple[Diagnosis, ...]:
+        if self._shown is None or not self._wrong_is_shown:
+            return ()
+        found: list[Diagnosis] = []
+        for index, (expectation, got) in enumerate(zip(self._expected, self._shown.outputs, strict=True)):
+            case = Case(
+                expectation.name,
+                expectation.type,
+                got,
+                expectation.want,
+                tolerance=expectation.tolerance,
+                bound=expectation.bound,
+                poison=POISON,
+                function=None if problem is None else problem.function,
+                inputs=() if problem is None else problem.inputs,
+                result=index,
+                events=events,
+                buffer=expectation.buffer,
+                statistics=statistics,
+            )
+            found += diagnose(case)
+        return tuple(found)
 
 
 def _compare(expectation: Expectation, got: Array) -> Comparison:

@@ -33,6 +33,8 @@ from .versions import tool_versions
 Array = npt.NDArray[Any]
 
 LARGEST_ARTIFACT_BYTES = 256 << 20
+# the first repeat writes everything anew, the second restores, the third is as all that follow
+WATCHED_REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def run(options: RunOptions, progress: Progress = silent) -> BuildRunReport:
 
 def execute(
     work: Callable[[Callable[[Repeat], None]], RunResult],
+    device: OpenedDevice,
     settings: RunSettings,
     judge: Judge,
     progress: Progress,
@@ -80,6 +83,8 @@ def execute(
 
     def listen(repeat: Repeat) -> None:
         judge.look(repeat)
+        if repeat.index == WATCHED_REPEATS:
+            device.stop_watching()
         if settings.repeat > 1:
             progress(f"run {repeat.index} of {settings.repeat}")
 
@@ -126,7 +131,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
     device = open_device(options.settings)
     with clock.stage("run", f"running on {device.report.name}") as notes:
         work = run_built(built, function, arguments.arrays, device, policy, options.settings)
-        result = execute(work, options.settings, judge, progress, notes)
+        result = execute(work, device, options.settings, judge, progress, notes)
     return judge.report(
         BuildRunReport(
             command="run",
@@ -142,6 +147,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
             versions=tool_versions(),
         ),
         result,
+        device.findings(),
     )
 
 
@@ -187,6 +193,7 @@ def _run_artifacts(
                 keep=1,
                 on_repeat=listen,
             ),
+            device,
             options.settings,
             judge,
             progress,
@@ -209,6 +216,7 @@ def _run_artifacts(
             versions=tool_versions(),
         ),
         result,
+        device.findings(),
     )
 
 

@@ -105,3 +105,13 @@ def test_the_default_policy_is_always_right(cli: Cli) -> None:
     done = cli("build-run", MATMUL, "--repeat", "200", "--coherency-seed", "1", "--json")
     assert done.code == 0, done.err
     assert done.document["statistics"]["wrong_runs"] == 0
+
+
+def test_one_run_without_a_sync_is_a_hazard_though_its_numbers_are_right(cli: Cli) -> None:
+    """Coherency seed 2 evicts every line in time: nothing is wrong, and nothing was right about it."""
+    asked = ("build-run", MATMUL, "--sync-policy", "no-output-presync", "--coherency-seed", "2")
+    done = cli(*asked, "--json")
+    assert done.code == 0, done.out + done.err
+    assert {f["hazard"] for f in done.document["findings"] if f["severity"] == "error"} >= {"S002"}
+    assert cli(*asked, "--fail-on", "hazard").code == 5
+    assert cli("build-run", MATMUL, "--fail-on", "hazard").code == 0

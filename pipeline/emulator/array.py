@@ -161,6 +161,12 @@ class Array:
             max((channel.time for channel in self.channels()), default=0),
         )
 
+    def unfinished(self) -> Iterator[Channel]:
+        """DMA channels of shims that are in the middle of a task."""
+        for channel in self.channels():
+            if channel.host.address.kind is TileKind.SHIM and channel.running:
+                yield channel
+
     def warn(self, message: str) -> None:
         """Something strange that does not stop the run; the same message is kept once."""
         if message in self._warnings or len(self._warnings) < _WARNINGS:

@@ -22,7 +22,7 @@ from .deadlock import deadlock
 from .memory import DeviceMemory
 from .transfers import Transfer
 
-__all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "Machine", "RunReport", "Transfer"]
+__all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "EngineName", "Machine", "RunReport", "Transfer"]
 
 DEFAULT_STEP_LIMIT = 20_000_000_000
 
@@ -137,6 +137,9 @@ class Machine:
         cycles = array.time() - start
         written = array.transfers.written()
         settled = self._settle(deadline, running=True)
+        if settled:
+            for channel in array.unfinished():
+                array.warn(f"at the end of the run {channel.name} {channel.situation()}")
         if self._fault is not None:
             array.warn(f"after the end of the instruction stream: {self._fault.message}")
         if array.transfers.written() != written:

@@ -42,6 +42,7 @@ from .switch import StreamSwitch
 # a read of LOCK_REQUEST is a request: lock in 15:10, acquire in 9, value in 8:2 (aie-rt)
 _REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
 
+_BD_ROWS = "DMA_BD_WORD_"
 _MERGE = "STREAM_SWITCH_DETERMINISTIC_MERGE_ARB"
 _MERGE_PARTS = ("SLAVE0_1", "SLAVE2_3", "CTRL")
 
@@ -184,6 +185,8 @@ class Tile:
         return self.registers.get(offset, 0)
 
     def _act(self, found: Location, value: int) -> None:
+        if found.register.name.startswith(_BD_ROWS):
+            self._check_rewritten(found.index)
         handler = self._handlers.get(found.register.name)
         if handler is not None:
             handler(found.index, value)
@@ -191,6 +194,11 @@ class Tile:
         name = core_register(found.register.name, found.index)
         if name is not None and self.core is not None and self.core.engine is not None:
             self.core.engine.write_register(name, value)
+
+    def _check_rewritten(self, number: int) -> None:
+        for channel in self.channels.values():
+            if any(task.descriptor == number for task in channel.queue):
+                self._warn(f"{channel.name}: BD {number} was rewritten while it waited in the start queue")
 
     def _check_alignment(self, offset: int) -> None:
         if offset % 4:

@@ -59,7 +59,8 @@ def check(corpus: Path, name: str, *, runs: int = 2, engine: Any = "jit") -> Non
             array = random(generator, dtype, shape)
             arrays[argument["name"]] = array
             addresses.append(ddr.add(array))
-        machine.run(stream, addresses, deadline=None)
+        report = machine.run(stream, addresses)
+        assert report.warnings == ()
         values: dict[str, Any] = {**arrays, "np": np, "bf16_floor": bf16_floor}
         exec(found.get("python", ""), values)
         for argument, address in zip(found["args"], addresses, strict=True):

@@ -475,6 +475,35 @@ def test_output_that_the_stream_does_not_wait_for_is_a_warning() -> None:
     )
 
 
+def test_a_transfer_that_does_not_end_is_a_warning() -> None:
+    """The stream waits for 16 words of output; 64 go in."""
+    design, ddr = Design(), Ddr()
+    through_shim(design)
+    memtile_buffer(design, 16)
+    design.transfer(S2MM, 1, 16)
+    design.transfer(MM2S, 0, 64)
+    design.sync()
+    report = run(design, ddr, ddr.add(ramp(64)), ddr.add(words([0] * 16)))
+    assert report.warnings == (
+        "at the end of the run shim (0,0) MM2S 0 BD 2 waits for its stream to take words"
+        " (44 of 64 words moved); it is full at memory tile (0,1) S2MM 0",
+    )
+
+
+def test_a_bd_that_is_rewritten_in_the_queue_is_a_warning() -> None:
+    design, ddr = Design(), Ddr()
+    through_shim(design)
+    memtile_buffer(design, 8)
+    for start in (0, 32, 64):
+        design.transfer(MM2S, 0, 8, offset_bytes=start)
+    design.transfer(S2MM, 1, 24)
+    design.sync()
+    report = run(design, ddr, ddr.add(ramp(24)), ddr.add(words([0] * 24)))
+    assert report.warnings[0].startswith(
+        "shim (0,0) MM2S 0: BD 2 was rewritten while it waited in the start queue"
+    )
+
+
 def test_release_past_the_range_is_a_warning_and_a_register_bit() -> None:
     design, ddr = Design(), Ddr()
     design.lock(memtile(), 2, 60)

@@ -103,11 +103,11 @@ def _composites(classes: dict[str, list[str | None]]) -> dict[str, list[str | No
         return members[index] if index < len(members) else None
 
     def move_source(code: int) -> str | None:  # 9 bits
-        if code & 0b101 == 0b001:
-            return pick(_AM, code >> 3)
         if code >> 6 == 0b110:
             return pick(_W, code & 31)
-        return pick(_Q, (code >> 4) & 3) if code >> 6 == 0b111 else None
+        if code >> 6 == 0b111:
+            return pick(_Q, (code >> 4) & 3)
+        return pick(_AM, code >> 3) if code & 0b101 == 0b001 else None
 
     def move_destination(code: int) -> str | None:  # 7 bits
         if code & 1:

@@ -36,6 +36,9 @@ GENERIC: dict[str, tuple[str, ...]] = {
 # (AIE2GenRegisterInfo.td).
 _PRINTED = {"SP": "sp", "LS": "ls", "LE": "le", "LC": "lc", "DP": "dp"}
 
+# The table's names of the register pairs that 3D addressing uses; text says d0 for both kinds.
+_PAIRED = "_3d"
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -97,7 +100,7 @@ def print(instruction: SlotInstruction) -> str:  # noqa: A001
         name = match[1]
         tied = opcode.tied.get(name)
         value = instruction.operands[name] if tied is None else instruction.operands.get(tied, tied)
-        return f"#{value}" if isinstance(value, int) else _PRINTED.get(value, value)
+        return f"#{value}" if isinstance(value, int) else _PRINTED.get(value, value.removesuffix(_PAIRED))
 
     return _OPERAND.sub(operand, opcode.asm)
 
@@ -164,8 +167,8 @@ def _read(opcode: Opcode, text: str) -> tuple[SlotInstruction, Symbol | None] | 
 
 def _value(operand: Operand, text: str) -> str | int | Symbol | None:
     if operand.kind == "reg":
-        register = _spellings().get(text.lower())
-        return register if register in operand.codes else None
+        register = _spellings().get(text.lower(), "")
+        return next((name for name in (register, register + _PAIRED) if name in operand.codes), None)
     marked, text = text.startswith("#"), text.removeprefix("#")
     if _NUMBER.fullmatch(text):
         value = int(text, 0) if "x" in text.lower() else int(text)

@@ -59,6 +59,7 @@ def _round_trip(opcode: Opcode, examples: int) -> None:
     [
         ("LDA r0,[p0] , 4 // comment", ["lda r0, [p0], #4"]),
         ("st R1, [SP, #-0x20]", ["st r1, [sp, #-32]"]),
+        ("padda.3d [p0], d1_3d", ["padda.3d [p0], d1"]),
         ("vaddmac cm0, cm0, cm1, x0, x1, r0", ["vaddmac cm0, cm0, cm1, x0, x1, r0"]),
         ("vinsert.32 x0, x1, r29, r2", ["vinsert.32 x0, x1, r29, r2"]),
         ("movxm p0, #0x7f000", ["movxm p0, #520192"]),

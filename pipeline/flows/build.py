@@ -75,9 +75,10 @@ def compile_dispatches(
     commands = [*program.startup, *(c for f in functions for c in f.commands)]
     wanted = dict.fromkeys(c.dispatch for c in commands if isinstance(c, DispatchCommand))
     dispatches = {d.name: d for d in program.dispatches}
-    options = CompileOptions(source_date_epoch=source_date_epoch())
+    epoch = source_date_epoch()
     artifacts: dict[str, Artifact] = {}
-    for name in wanted:
+    for ordinal, name in enumerate(wanted):
+        options = CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
         artifacts[name] = backend.compile(dispatches[name], options=options)
         notes.details.append(f"{name}: kernel {artifacts[name].kernel} by {artifacts[name].backend}")
         notes.details += artifacts[name].notes

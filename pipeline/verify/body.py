@@ -24,6 +24,8 @@ Bounds = Sequence[Float64 | None]
 
 # device libraries give these to a few units in the last place
 _TRANSCENDENTAL_ROUNDINGS = 4
+# ... but these lose what the argument loses when it is brought into one period
+_REDUCE_THEIR_ARGUMENT = {"math.sin", "math.cos", "math.tan"}
 
 
 class Body:
@@ -141,6 +143,8 @@ class Body:
             unit = max(unit, UNIT_ROUNDOFF[op.element])
             tiny = max(tiny, SMALLEST_NORMAL[op.element])
             scale = np.maximum(scale, finite(np.abs(values[current])))
+            if op.name in _REDUCE_THEIR_ARGUMENT:
+                scale = np.maximum(scale, finite(np.abs(values[op.operands[0]])))
         if not count or not dtypes.is_float(self.element(value)):
             return None
         return np.asarray(count * unit * scale + tiny, np.float64)

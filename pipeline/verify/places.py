@@ -23,7 +23,6 @@ Rule = Callable[[Case, Mask], Diagnosis | None]
 
 _SHIFTS = 64
 _SAMPLE = 512
-_NEARLY_ALL = 0.99
 _HELD = {
     "poison": "the poison the host wrote before the run",
     "old value": "what the buffer held before the run",
@@ -178,16 +177,11 @@ def shifted(case: Case, wrong: Mask) -> Diagnosis | None:
     row = case.type.shape[-1] if case.type.shape else 1
     line = max(LINE_BYTES * 8 // dtypes.storage_bits(case.type.element), 1)
     steps = dict.fromkeys(k * unit for unit in (1, row, line) for k in range(1, _SHIFTS + 1))
+    at = np.flatnonzero(bad)
+    some = at[:: max(1, len(at) // _SAMPLE)]
     for step in (sign * step for step in steps if step < want.size for sign in (1, -1)):
-        moved = np.roll(want, step)
-        inside = np.ones(want.size, np.bool_)
-        inside[:step] = step < 0
-        inside[want.size + step if step < 0 else want.size :] = False
-        at = np.flatnonzero(bad & inside)
-        if len(at) < _NEARLY_ALL * bad.sum() - abs(step) or not len(at):
-            continue
-        sample = at[:: max(1, len(at) // _SAMPLE)]
-        if bool(same_bits(got[sample], moved[sample]).all()) and bool(same_bits(got[at], moved[at]).all()):
+        # at some places first: there are hundreds of steps
+        if _is_moved(got, want, some, step) and _is_moved(got, want, at, step):
             where = f"{abs(step)} elements {'later' if step > 0 else 'earlier'}"
             if row > 1 and step % row == 0:
                 where += f" ({abs(step) // row} rows)"
@@ -198,6 +192,12 @@ def shifted(case: Case, wrong: Mask) -> Diagnosis | None:
                 Likelihood.LIKELY,
             )
     return None
+
+
+def _is_moved(got: Array, want: Array, at: npt.NDArray[np.int64], step: int) -> bool:
+    """Whether got[i] is want[i - step] at these places, as far as that is inside; most must be inside."""
+    inside = at[(at >= step) & (at - step < want.size)]
+    return 2 * len(inside) > len(at) and bool(same_bits(got[inside], want[inside - step]).all())
 
 
 def permuted(case: Case, wrong: Mask) -> Diagnosis | None:

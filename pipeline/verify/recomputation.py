@@ -27,9 +27,13 @@ from .variation import sums, variations, widened, widened_inputs, with_range, wi
 
 Array = npt.NDArray[Any]
 
-_WORK_LIMIT = 1 << 31  # multiply-adds per evaluation that a diagnosis may cost
-_BLOCKS = 64
+_WORK_LIMIT = 1 << 30  # multiply-adds per evaluation that a diagnosis may cost
+# parts of K that are told apart: fewer for large results, since each costs a pass over the result
+_MOST_BLOCKS = 64
+_LEAST_BLOCKS = 8
+_BLOCK_ELEMENTS = 1 << 23
 _SAMPLE = 256
+_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ def _slices(
     length = structured.loops[axis]
     if length < 2:
         return
-    block = next(b for b in range(max(1, length // _BLOCKS), length + 1) if length % b == 0)
+    blocks = min(_MOST_BLOCKS, max(_LEAST_BLOCKS, _BLOCK_ELEMENTS // max(case.type.count, 1)))
+    block = next(b for b in range(max(1, length // blocks), length + 1) if length % b == 0)
     # `without_start` puts a constant before the op
     alone = without_start(function, at)
     steps: list[Array] = []
@@ -98,24 +103,25 @@ def _slices(
         if told is None:
             return
         steps.append(widen(told.results[case.result], case.type.element))
-    before = [np.zeros_like(steps[0]), *np.cumsum(np.stack(steps), axis=0)]
+    before = np.cumsum(np.stack([np.zeros_like(steps[0]), *steps]), axis=0)
     want = widen(case.want, case.type.element)
     places = np.argwhere(wrong)
     some = tuple(places[:: max(1, len(places) // _SAMPLE)].T)
+    want_there, before_there = want[some], before[:, *some]
     for sign, first, last in _runs(len(steps)):
-        part = sign * (before[last] - before[first])
-        if not _agrees(case, want + part, some):
+        # at some places first: there are thousands of runs
+        if not _agrees(case, want_there + sign * (before_there[last] - before_there[first]), some):
             continue
-        if case.explained_by(_stored(want + part, case), wrong):
+        if case.explained_by(_stored(want + sign * (before[last] - before[first]), case), wrong):
             yield _Found("k-slice", _slice_text(sign, first * block, last * block, length))
             return
 
 
-def _agrees(case: Case, candidate: Array, at: tuple[Array, ...]) -> bool:
-    """Whether the result is the candidate at some places; much cheaper than at all of them."""
+def _agrees(case: Case, values: Array, at: tuple[Array, ...]) -> bool:
+    """Whether the result has these working values at some places."""
     bound = None if case.bound is None else np.broadcast_to(case.bound, case.got.shape)[at]
-    values = _stored(candidate[at], case)
-    return not wrong_elements(case.got[at], values, case.type, tolerance=case.tolerance, bound=bound).any()
+    candidate = _stored(values, case)
+    return not wrong_elements(case.got[at], candidate, case.type, tolerance=case.tolerance, bound=bound).any()
 
 
 def _runs(blocks: int) -> Iterator[tuple[int, int, int]]:
@@ -175,11 +181,25 @@ def _stuck(
     left, right, start = (widen(values[name].array, values[name].element) for name in op.operands)
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         return
+    # a few rows first: every step rounds the whole of it
+    rows = np.unique(np.argwhere(wrong)[:, 0])
+    for chosen in (rows[:: max(1, len(rows) // _ROWS)], np.arange(len(left))):
+        total = _stepwise(left[chosen], right, start[chosen], element)
+        part = case.want.copy()
+        part[chosen] = memory(total, element)
+        mask = np.zeros_like(wrong)
+        mask[chosen] = wrong[chosen]
+        if not case.explained_by(part, mask):
+            return
+    yield _Found(
+        "stuck-accumulator", f"the accumulator is {element} and rounded at every step: sums stop growing"
+    )
+
+
+def _stepwise(left: Array, right: Array, start: Array, element: str) -> Array:
+    """left @ right + start, rounded to the type after every k."""
     total = start
     with np.errstate(all="ignore"):
         for k in range(left.shape[1]):
             total = rounded(total + np.outer(left[:, k], right[k]), element)
-    if case.explained_by(memory(total, element), wrong):
-        yield _Found(
-            "stuck-accumulator", f"the accumulator is {element} and rounded at every step: sums stop growing"
-        )
+    return total

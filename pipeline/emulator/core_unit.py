@@ -24,7 +24,7 @@ from .streams import WORDS_PER_SWITCH, Fifo, Words
 CASCADE_DEPTH = 2
 """Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""
 
-SLICE_BUNDLES = 1 << 16
+SLICE_BUNDLES = 1 << 14
 """Bundles that a core executes before others get their turn."""
 
 

@@ -8,6 +8,7 @@ with the number of processors.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import select
@@ -18,7 +19,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from ..errors import AiepipeError, WorkerCrash
 from .framing import LENGTH_BYTES, FreshProcessNeeded, write_frame
@@ -43,8 +44,7 @@ class WorkerProcess:
         """Starts the process and returns at once."""
         child_requests, self._requests = os.pipe()
         self._replies, child_replies = os.pipe()
-        # closed by _end, with the process that writes to it
-        self._log = cast("IO[bytes]", tempfile.TemporaryFile(prefix="aiepipe-worker-"))  # noqa: SIM115
+        self._log = _open_log()
         command = [sys.executable, "-P", "-m", "aiepipe.frontend.worker"]
         try:
             self._process = subprocess.Popen(
@@ -57,8 +57,7 @@ class WorkerProcess:
         finally:
             os.close(child_requests)
             os.close(child_replies)
-        self._log_start = 0
-        self.close = weakref.finalize(self, _end, self._process, (self._requests, self._replies), self._log)
+        self.close = weakref.finalize(self, _end, self._process, (self._requests, self._replies, self._log))
 
     @property
     def pid(self) -> int:
@@ -67,8 +66,7 @@ class WorkerProcess:
 
     def output(self) -> str:
         """What the worker wrote to its standard error during the last request."""
-        self._log.seek(self._log_start)
-        return self._log.read().decode("utf-8", "replace")
+        return os.pread(self._log, os.fstat(self._log).st_size, 0).decode("utf-8", "replace")
 
     def request(
         self,
@@ -84,7 +82,7 @@ class WorkerProcess:
         died or had to be killed; it is of no use after that.
         """
         deadline = time.monotonic() + timeout_s
-        self._log_start = self._log.seek(0, os.SEEK_END)
+        os.ftruncate(self._log, 0)
         try:
             write_frame(self._requests, pickle.dumps((handler, dict(arguments)), protocol=5))
         except BrokenPipeError:
@@ -154,10 +152,17 @@ class WorkerProcess:
         return "\n".join(self.output()[-_TAIL_BYTES:].splitlines()[-_TAIL_LINES:])
 
 
-def _end(process: subprocess.Popen[bytes], descriptors: tuple[int, ...], log: IO[bytes]) -> None:
+def _open_log() -> int:
+    """A file without a name that is written at its end, so that we may cut it between requests."""
+    with tempfile.TemporaryFile(prefix="aiepipe-worker-") as file:
+        descriptor = os.dup(file.fileno())
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_APPEND)
+    return descriptor
+
+
+def _end(process: subprocess.Popen[bytes], descriptors: tuple[int, ...]) -> None:
     """Ends the process, which holds no state, and frees what belongs to it."""
     process.kill()
     process.wait()
     for descriptor in descriptors:
         os.close(descriptor)
-    log.close()

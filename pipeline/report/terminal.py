@@ -10,14 +10,22 @@ from typing import TextIO
 
 from rich.text import Text
 
-from ..verdict import Agreement, BuildRunReport, DeviceReport, EventKind, HostEvent, StageReport
+from ..verdict import (
+    Agreement,
+    BuildRunReport,
+    DeviceReport,
+    EventKind,
+    FileRecord,
+    HostEvent,
+    StageReport,
+)
 from .hazards import hazard_lines
 from .inspection import fill_lines, inspection_lines
 from .lines import aligned, indented, print_lines, titled
 from .mismatch import comparison_lines, diagnosis_lines, how, statistics_lines, verdict_style
 from .text import byte_range, duration
 
-_FILES_SHOWN = 6
+_FILES_SHOWN = 3
 _EVENTS_SHOWN = 12
 _HASH_DIGITS = 12
 
@@ -68,17 +76,29 @@ def _stages(stages: Sequence[StageReport], *, verbose: bool) -> Iterator[Text]:
     indent = max(len(stage.name) for stage in stages) + 2
     for stage, head in zip(stages, heads, strict=True):
         yield head
-        shown = stage.files if verbose else stage.files[:_FILES_SHOWN]
-        rows = [
-            (f.path, f"{f.size_bytes:,} B", Text(f"sha256 {f.sha256[:_HASH_DIGITS]}", style="dim"))
-            for f in shown
-        ]
-        yield from indented(aligned(rows, right=[1]), indent)
-        if len(shown) < len(stage.files):
-            more = f"... and {len(stage.files) - len(shown)} more files (-v)"
-            yield from indented([Text(more, style="dim")], indent)
+        if stage.files and not verbose:
+            yield from indented([_file_names(stage.files)], indent)
         if verbose:
+            rows = [
+                (f.path, f"{f.size_bytes:,} B", Text(f"sha256 {f.sha256[:_HASH_DIGITS]}", style="dim"))
+                for f in stage.files
+            ]
+            yield from indented(aligned(rows, right=[1]), indent)
             yield from indented((Text(detail, style="dim") for detail in stage.details), indent)
+
+
+def _file_names(files: Sequence[FileRecord]) -> Text:
+    """What a stage left, in one line; -v has the sizes and hashes."""
+    names = [f.path.rpartition("/")[2] for f in files]
+    shown = sorted(names, key=_telling)[:_FILES_SHOWN]
+    rest = f", ... (all {len(names)}: -v)" if len(shown) < len(names) else ""
+    return Text(", ".join(shown) + rest)
+
+
+def _telling(name: str) -> int:
+    """What a user looks for comes first."""
+    order = (".xclbin", ".npu_inst.txt", ".json", ".s", ".elf", ".pdi")
+    return next((i for i, ending in enumerate(order) if name.endswith(ending)), len(order))
 
 
 def _run(report: BuildRunReport, *, verbose: bool) -> Iterator[Text]:
@@ -135,7 +155,7 @@ def _end(report: BuildRunReport) -> Iterator[Text]:
 def _device(device: DeviceReport | None) -> str:
     if device is None:
         return "no device"
-    detail = f" ({device.detail})" if device.detail else ""
+    detail = f", {device.detail}" if device.detail else ""
     return f"the {device.kind} {device.name}{detail}"
 
 

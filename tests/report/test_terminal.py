@@ -32,7 +32,7 @@ aiepipe build-run  mlir/matmul.mlir  @matmul
 stages
   front end  610 ms  iree-base-compiler 3.13.0
   backend     12 ms  1 dispatch
-             out/matmul_dispatch_0.xclbin  12,345 B  sha256 0123456789ab
+             matmul_dispatch_0.xclbin
   run         50 ms
 fills
   no fill in the HAL IR

@@ -138,18 +138,30 @@ class WorkerProcess:
 
     def _crash(self) -> WorkerCrash:
         code = self._process.wait()
-        remedy = "IREE has crashed on this input: see its last words, and report it to IREE with the file"
         if code < 0:
-            name = signal.Signals(-code).name
+            name = _signal_name(-code)
             return WorkerCrash(
-                f"the compiler crashed ({name})", signal=name, remedy=remedy, diagnostics=self._tail()
+                f"the compiler crashed ({name})",
+                signal=name,
+                remedy="IREE crashes on this input: see its last words, and report it to IREE with the file",
+                diagnostics=self._tail(),
             )
         return WorkerCrash(
-            f"the compiler ended with exit code {code}", signal=None, remedy=remedy, diagnostics=self._tail()
+            f"the compiler ended with exit code {code}",
+            signal=None,
+            remedy="see its last words; iree-base-compiler must be installed beside aiepipe",
+            diagnostics=self._tail(),
         )
 
     def _tail(self) -> str:
         return "\n".join(self.output()[-_TAIL_BYTES:].splitlines()[-_TAIL_LINES:])
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"  # a real-time signal
 
 
 def _open_log() -> int:

@@ -16,7 +16,7 @@ from .happenings import DispatchRun, Happening, Place, Touch
 from .interpretation import HalReader
 
 # ops of the source that become fills; their result's element type is the fill's
-FILLING_OPS = frozenset({"linalg.fill", "arith.constant", "tensor.pad", "tensor.splat"})
+FILLING_OPS = frozenset({"linalg.fill", "arith.constant", "tensor.pad", "tensor.splat", "flow.tensor.splat"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,15 @@ def test_a_crash_names_its_signal_and_shows_the_last_words(
     assert compiler.compile("a.mlir", TEXT).functions, "a new worker serves the next request"
 
 
+def test_a_text_that_overflows_mlirs_stack_is_a_crash_of_the_worker_only(compiler: Compiler) -> None:
+    # no brackets, so the bound on nesting does not see it
+    text = "#m = affine_map<(d0) -> (" + "- " * 200_000 + "d0)>\nfunc.func private @f()\n"
+    with pytest.raises(WorkerCrash) as caught:
+        compiler.parse("a.mlir", text)
+    assert caught.value.signal == "SIGSEGV"
+    assert compiler.parse("a.mlir", TEXT).functions
+
+
 def test_an_exit_is_a_crash_without_a_signal(scripted: tuple[Compiler, Path]) -> None:
     compiler, script = scripted
     with pytest.raises(WorkerCrash, match="exit code 9") as caught:

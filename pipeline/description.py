@@ -552,7 +552,10 @@ class Dump:
 
 @dataclass(frozen=True, slots=True)
 class SlotText:
-    """The instruction in one slot of a bundle, as assembly; nops that the format has are there, too."""
+    """The instruction in one slot of a bundle, as assembly; nops that the format has are there, too.
+
+    A long instruction takes the slots alu and mv and stands in "alu"; the bundle of two bytes is slot "nop".
+    """
 
     slot: str
     text: str

@@ -29,8 +29,8 @@ def report_document(report: BuildRunReport) -> dict[str, Json]:
 
 
 def report_json(report: BuildRunReport) -> str:
-    """`report_document` as text, without a final newline."""
-    return json.dumps(report_document(report), indent=2, ensure_ascii=False, allow_nan=False)
+    """`report_document` as text, with a final newline."""
+    return json.dumps(report_document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _plain(value: object) -> Json:

@@ -15,6 +15,7 @@ from rich.text import Text
 Cell = str | Text
 _CONTINUED = 2
 _LEAST_WIDTH = 20
+_WIDEST = 44
 
 
 def indented(lines: Iterable[Text], by: int = 2) -> Iterator[Text]:
@@ -30,16 +31,20 @@ def titled(title: str, lines: Iterable[Text]) -> Iterator[Text]:
 
 
 def aligned(rows: Sequence[Sequence[Cell]], *, right: Sequence[int] = ()) -> Iterator[Text]:
-    """Rows in columns two spaces apart; the columns `right` are aligned to the right."""
+    """Rows in columns two spaces apart; the columns `right` are aligned to the right. A very long cell
+    moves only its own row."""
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
     columns = max((len(row) for row in cells), default=0)
-    widths = [max((row[i].cell_len for row in cells if i < len(row)), default=0) for i in range(columns)]
+    widths = [
+        max((row[i].cell_len for row in cells if i < len(row) and row[i].cell_len <= _WIDEST), default=0)
+        for i in range(columns)
+    ]
     for row in cells:
         line = Text()
         for i, cell in enumerate(row):
             space = " " * (widths[i] - cell.cell_len)
             line += Text(space) + cell if i in right else cell + Text(space)
-            line += Text("  " if i + 1 < len(row) and widths[i] else "")
+            line += Text("  " if i + 1 < len(row) and (widths[i] or cell.cell_len) else "")
         line.rstrip()
         yield line
 

@@ -12,6 +12,7 @@ from .lines import indented
 from .text import count, index, listed, percent
 
 _HELD = {"poison": "the poison that the host wrote before the run", "old value": "an old value"}
+_RIGHT_ROWS = 2
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Text]:
@@ -58,20 +59,31 @@ def _facts(mismatch: Mismatch) -> Iterator[Text]:
             f"all within {index(mismatch.box_low)} to {index(mismatch.box_high)}"
         )
     lines, whole = mismatch.touched_lines, mismatch.whole_lines
-    complete = "all" if whole == lines else "none" if whole == 0 else f"{whole:,}"
-    yield Text(
-        f"in {count(lines, '64-byte line')} of the buffer, {complete} wrong as a whole: "
-        f"{'line' if lines == 1 else 'lines'} {listed(mismatch.line_numbers)}"
-    )
+    complete = "all" if whole == lines else "none" if whole == 0 else f"{whole:,} of them"
+    which = f"in {count(lines, '64-byte line')} of the buffer, {complete} wrong as a whole: lines"
+    if lines == 1:
+        which = f"in one 64-byte line of the buffer, {'' if whole else 'not '}wrong as a whole: line"
+    yield Text(f"{which} {listed(mismatch.line_numbers)}")
     if mismatch.batches:
         shown = ", ".join(f"{index(at)} {n:,}" for at, n in mismatch.batches[:4])
         more = f", ... ({len(mismatch.batches) - 4} more)" if len(mismatch.batches) > 4 else ""
         yield Text(f"by batch: {shown}{more}; the map shows the first of them")
-    if mismatch.largest_error is not None:
+    # what poison differs by says nothing
+    if mismatch.largest_error is not None and any(group.holds == "other" for group in mismatch.groups):
         yield Text(f"largest error {mismatch.largest_error:.6g}")
     if mismatch.total > 1:
         yield Text("map: . right   + some wrong   # all wrong", style="dim")
-        yield from map(_drawn, mismatch.map)
+        yield from _drawing(mismatch.map)
+
+
+def _drawing(rows: Sequence[str]) -> Iterator[Text]:
+    """The map; many rows in which all is right become one line."""
+    for right, group in itertools.groupby(rows, lambda row: set(row) == {"."}):
+        lines = list(group)
+        if right and len(lines) > _RIGHT_ROWS:
+            yield Text(f"  ({len(lines)} rows of blocks are right)", style="dim")
+        else:
+            yield from map(_drawn, lines)
 
 
 def _drawn(line: str) -> Text:
@@ -104,11 +116,12 @@ def statistics_lines(statistics: RunStatistics) -> Iterator[Text]:
     )
     yield line
     if statistics.wrong_runs:
-        often = ", ".join(f"{entry.line} ({entry.wrong_runs}x)" for entry in statistics.lines[:6])
         different = count(statistics.wrong_lines, "different one")
+        often = [entry for entry in statistics.lines[:6] if entry.wrong_runs > 1]
+        most = ", ".join(f"{entry.line} ({entry.wrong_runs}x)" for entry in often)
         yield Text(
             f"first in run {statistics.first_wrong_run}; {statistics.lines_per_wrong_run:.2g} wrong 64-byte "
-            f"lines per wrong run, {different} in all; most often {often}"
+            f"lines per wrong run, {different} in all; {f'most often {most}' if often else 'none twice'}"
         )
 
 

@@ -119,8 +119,8 @@ class TensorOp:
     """An op on tensors. `operands` name values; `structured` is there for every linalg op.
 
     Attributes in use: arith.constant "value" (bytes as stored by `dtypes.pack`, of one element when
-    "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides" (ints);
-    tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source, padding);
+    "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides"
+    (ints); tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source, padding);
     tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not read has
     the attribute "unread": True.
     """

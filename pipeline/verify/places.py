@@ -38,8 +38,8 @@ def dirty_host_lines(case: Case, wrong: Mask) -> Diagnosis | None:
             continue
         presynced = _synced_before_start(case)
         evidence = [
-            f"{touched} of the result's {total} lines of {LINE_BYTES} bytes are wrong, in all their elements",
-            f"the {int(wrong.sum())} wrong elements all hold {_HELD[kind]}",
+            f"wrong lines of {LINE_BYTES} bytes: {touched} of {total}, each in all its elements",
+            f"all {int(wrong.sum())} wrong elements hold {_HELD[kind]}",
         ]
         if presynced is not None:
             has = "has a" if presynced else "has no"

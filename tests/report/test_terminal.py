@@ -72,7 +72,10 @@ def test_a_wrong_run_says_what_where_and_why() -> None:
         "-1515870811 instead of 39",
         "first at [17, 32], last at [17, 63]",
         "in 2 64-byte lines of the buffer, all wrong as a whole: lines 70 to 71",
-        "." * 32 + "+" * 32,
+        "(4 rows of blocks are right)\n      "
+        + "." * 32
+        + "+" * 32
+        + "\n      (11 rows of blocks are right)",
         "likely: result 0: wrong elements fill whole 64-byte lines",
         "- 2 of 2 lines are wrong as a whole",
         "warning: IREE rewrote something",

@@ -81,7 +81,7 @@ NOT_READ_BACK = log(EventKind.WRITE, EventKind.SYNC_TO, EventKind.START, EventKi
 @pytest.mark.parametrize(
     ("events", "likelihood", "says"),
     [
-        ((), Likelihood.LIKELY, "2 of the result's 256 lines"),
+        ((), Likelihood.LIKELY, "wrong lines of 64 bytes: 2 of 256"),
         (UNSYNCED, Likelihood.CERTAIN, "the run log has no sync to the device"),
         (SYNCED, Likelihood.POSSIBLE, "the run log has a sync to the device"),
     ],

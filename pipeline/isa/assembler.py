@@ -51,7 +51,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class BundleStatement:
-    """Instructions that issue together, as written; an empty one is a nop.
+    """Instructions that issue together, as written; none, or "nop", is an empty bundle.
 
     Consecutive ones stay consecutive. `size` sets the bytes, else the smallest format or what alignment
     asks for. A branch here has its five delay slots written out after it.
@@ -131,7 +131,7 @@ def _add(sections: list[Section], statement: ProgramStatement) -> None:
             if item.control is not None:
                 sections.append(Section())
         case BundleStatement(texts, comment, size, memory):
-            items = [Item(parse_statement(text), memory, comment) for text in texts]
+            items = [Item(parse_statement(text), memory, comment) for text in texts if text.strip() != "nop"]
             if sections[-1].items or sections[-1].ends_with_delay_slots:
                 sections.append(Section())
             sections[-1].add_bundle(items, size, comment)

@@ -550,7 +550,7 @@ def test_hand_written_bundles_are_emitted_as_they_are() -> None:
     image = assemble(
         [
             BundleStatement(["lda r0, [p0], #4", "add r0, r0, #1"], comment="old r0"),
-            BundleStatement([]),
+            BundleStatement(["nop"]),
             BundleStatement(["add r1, r0, r0"], size=16),
         ]
     )

@@ -326,6 +326,11 @@ def test_several_explanations_are_only_possible() -> None:
     assert all(d.likelihood is Likelihood.POSSIBLE for d in found)
 
 
+def test_another_expectation_than_the_programs() -> None:
+    told = first(dataclasses.replace(seed_case(RIGHT), want=RIGHT + 1))
+    assert (told.rule, told.likelihood) == ("expectation", Likelihood.CERTAIN)
+
+
 # ------------------------------------------------------------------ floats
 
 

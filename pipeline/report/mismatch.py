@@ -12,7 +12,7 @@ from .lines import indented
 from .text import count, index, listed, percent
 
 _HELD = {"poison": "the poison that the host wrote before the run", "old value": "an old value"}
-_RIGHT_ROWS = 2
+_ROWS_DRAWN = 2
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Text]:
@@ -77,11 +77,13 @@ def _facts(mismatch: Mismatch) -> Iterator[Text]:
 
 
 def _drawing(rows: Sequence[str]) -> Iterator[Text]:
-    """The map; many rows in which all is right become one line."""
-    for right, group in itertools.groupby(rows, lambda row: set(row) == {"."}):
+    """The map; many rows that are right, or wrong, as a whole become one line."""
+    for row, group in itertools.groupby(rows, set):
         lines = list(group)
-        if right and len(lines) > _RIGHT_ROWS:
-            yield Text(f"  ({len(lines)} rows of blocks are right)", style="dim")
+        if len(lines) > _ROWS_DRAWN and row in ({"."}, {"#"}):
+            how_all = "right" if row == {"."} else "wrong in all elements"
+            style = "dim" if row == {"."} else "bold red"
+            yield Text(f"  ({len(lines)} rows of blocks are {how_all})", style=style)
         else:
             yield from map(_drawn, lines)
 

@@ -51,7 +51,7 @@ def recomputed(case: Case, wrong: Mask) -> tuple[Diagnosis, ...]:
         return (
             case.says(
                 "expectation",
-                "the result is what numpy gives for this MLIR and these inputs: the expected values are others",
+                "the result is what numpy gives for this MLIR and these inputs: something else was expected",
                 [f"all {wrong.size} elements are right by the reference"],
                 Likelihood.CERTAIN,
             ),

@@ -26,6 +26,7 @@ from .events import (
     call_site,
 )
 from .memory import CachedMemory, CacheModel, Coherency
+from .releases import LATEST
 from .silicon import Silicon
 from .space import AddressSpace, Allocation, joined
 
@@ -46,12 +47,18 @@ class DeviceProfile:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`seed` decides every eviction and prefetch; `silicon` is None for the real formats and emulator."""
+    """`seed` decides every eviction and prefetch; `silicon` is None for the real formats and emulator.
+
+    `release` is the XRT release whose pyxrt is shown (releases.py). `lenient`: calls that real pyxrt
+    silently gets wrong do as there, instead of being refused.
+    """
 
     seed: int = 0
     cache: CacheModel = field(default_factory=CacheModel)
     profile: DeviceProfile = field(default_factory=DeviceProfile)
     silicon: Silicon | None = None
+    release: str = LATEST
+    lenient: bool = False
 
 
 class Context(Protocol):

@@ -68,6 +68,10 @@ class AddressSpace:
         self._ordered.append(allocation)
         return allocation
 
+    def by_id(self, allocation_id: int) -> Allocation | None:
+        """The live allocation with this id."""
+        return self._by_id.get(allocation_id)
+
     def free(self, allocation_id: int) -> None:
         """Forgets an allocation; unknown ids are ignored (a buffer may be freed after a reset)."""
         allocation = self._by_id.pop(allocation_id, None)

@@ -1,0 +1,118 @@
+"""`aiepipe emulate`: anybody's pyxrt program, unmodified, on the emulated device, under the sanitizer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..verdict import BuildRunReport, DeviceReport, Severity
+from ..xrt.emulated_silicon import EmulatedSilicon
+from ..xrt.emulation import Settings
+from ..xrt.hosting import emulated_pyxrt, run_script
+from ..xrt.memory import CacheModel, Coherency
+from ..xrt.releases import LATEST, check_release
+from .device import ENGINES, HAZARD
+from .versions import tool_versions
+
+
+@dataclass(frozen=True, slots=True)
+class EmulateOptions:
+    """What the user asked. `coherency` and `evict` are None for the model's defaults."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    release: str = LATEST
+    lenient: bool = False
+    coherency: str | None = None
+    evict: float | None = None
+    coherency_seed: int = 0
+    engine: str = "jit"
+    suppress: tuple[str, ...] = ()
+    fail_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedScript:
+    """What came of it: the program's own exit code, and the report with the sanitizer's findings."""
+
+    exit_code: int
+    report: BuildRunReport
+
+    def failed_condition(self, options: EmulateOptions) -> str | None:
+        """What to say where `--fail-on hazard` was asked for and there is one."""
+        errors = [f for f in self.report.findings if f.severity is Severity.ERROR]
+        if options.fail_on is None or not errors:
+            return None
+        return f"--fail-on {HAZARD}: {', '.join(dict.fromkeys(f'{f.hazard} {f.name}' for f in errors))}"
+
+
+def emulate(options: EmulateOptions) -> EmulatedScript:
+    """Runs the program to its end. Raises UsageError; whatever the program raises is its exit code."""
+    settings = _settings(options)
+    with emulated_pyxrt(settings, suppress=options.suppress) as host:
+        exit_code = run_script(options.script, options.arguments, host)
+    cache = settings.cache
+    report = BuildRunReport(
+        command="emulate",
+        file=options.script,
+        device=DeviceReport(
+            "emulated",
+            "npu1 (Phoenix)",
+            f"pyxrt {settings.release}{', lenient' if settings.lenient else ''}, host cache "
+            f"{cache.coherency.value}, evict {cache.evict:g}, seed {settings.seed}",
+        ),
+        findings=host.findings,
+        repeat_with=_repeat_with(options),
+        seeds={"coherency": options.coherency_seed},
+        versions=tool_versions(),
+    )
+    return EmulatedScript(exit_code, report)
+
+
+@contextlib.contextmanager
+def output_to_stderr() -> Generator[None]:
+    """What the program prints goes to standard error, so that standard output is one document."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _settings(options: EmulateOptions) -> Settings:
+    if options.engine not in ENGINES:
+        raise UsageError(f"no engine is called {options.engine!r}", remedy=f"one of: {', '.join(ENGINES)}")
+    if options.fail_on not in (None, HAZARD):
+        raise UsageError(f"--fail-on {options.fail_on} is no condition of a run", remedy=f"it is: {HAZARD}")
+    default = CacheModel()
+    known = {policy.value: policy for policy in Coherency}
+    name = options.coherency or default.coherency.value
+    if name not in known:
+        raise UsageError(f"no coherency policy is called {name!r}", remedy=f"one of: {', '.join(known)}")
+    return Settings(
+        seed=options.coherency_seed,
+        cache=CacheModel(
+            coherency=known[name], evict=default.evict if options.evict is None else options.evict
+        ),
+        silicon=EmulatedSilicon(engine="plain" if options.engine == "plain" else "jit"),
+        release=check_release(options.release),
+        lenient=options.lenient,
+    )
+
+
+def _repeat_with(options: EmulateOptions) -> str:
+    words = ["aiepipe", "emulate", "--xrt-version", options.release]
+    words += ["--coherency-seed", str(options.coherency_seed)]
+    words += ["--lenient"] if options.lenient else []
+    words += ["--coherency", options.coherency] if options.coherency else []
+    words += ["--evict", f"{options.evict:g}"] if options.evict is not None else []
+    return shlex.join([*words, options.script, *options.arguments])

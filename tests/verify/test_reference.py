@@ -259,11 +259,11 @@ def test_whole_numbers_from_uncertain_floats_may_be_off_by_one() -> None:
 
 def test_sum_over_rows_with_chunks() -> None:
     source = Source()
-    a, c = source.argument(3, 3_000_000, element="i8"), source.argument(3)
+    a, c = source.argument(3, 1_500_000, element="i8"), source.argument(3)
     ops = [ScalarOp("arith.extsi", (0,), "i32"), ScalarOp("arith.addi", (1, 2), "i32")]
     maps = (projected(2, 0, 1), projected(2, 0))
-    out = source.generic([a], c, maps, (3, 3_000_000), ops, iterators=RED)
-    values = np.random.default_rng(1).integers(-128, 128, (3, 3_000_000)).astype(np.int8)
+    out = source.generic([a], c, maps, (3, 1_500_000), ops, iterators=RED)
+    values = np.random.default_rng(1).integers(-128, 128, (3, 1_500_000)).astype(np.int8)
     (result,) = evaluate(source.done(out), [values, np.array([1, 2, 3], np.int32)])
     assert np.array_equal(result, values.sum(axis=1, dtype=np.int64) + np.array([1, 2, 3]))
 

@@ -17,7 +17,7 @@ from aiepipe.xrt.hosting import run_script
 
 from .programs import silicon
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parent / "host_programs"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class HostProgram:
         return [word for pair in zip(self.options, paths, strict=True) for word in pair]
 
 
-MLIR_AIE = HostProgram("mlir_aie_test.py", "add-bf16", "insts.bin", ("-x", "-i"))
+MLIR_AIE = HostProgram("mlir_aie_add.py", "add-bf16", "insts.bin", ("-x", "-i"))
 MLIR_AIR = HostProgram("mlir_air_backend.py", "gemm256-i16-1core", "insts.bin")
 TRITON = HostProgram("triton_xdna_launcher.py", "reduce-add-i32", "insts.txt")
 

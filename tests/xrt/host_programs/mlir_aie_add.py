@@ -1,6 +1,6 @@
 """A host program in the style of mlir-aie's own tests: tensors that sync themselves, a checked run.
 
-    python mlir_aie_test.py -x final.xclbin -i insts.bin -k MLIR_AIE
+    python mlir_aie_add.py -x final.xclbin -i insts.bin -k MLIR_AIE
 
 Adds two vectors of bfloat16.
 """

@@ -14,7 +14,7 @@ from typing import Literal
 
 from ...isa.semantics.meaning import Branch, Effect, Stage, Store, Write
 from ...isa.semantics.registers import CONTROL_REGISTERS, register
-from ...isa.semantics.value import I1, I20, I32, I64, Value
+from ...isa.semantics.value import I1, I20, I32, I64, Type, Value
 from .emission import (
     STATUS_BUDGET,
     STATUS_FAULT,
@@ -464,10 +464,11 @@ class BlockTranslator:
     def _arm(self, node: Value, key: int, args: list[Operand]) -> Operand:
         """A choice's graph for one key: a function of its own, as the same ones come again and again."""
         assert node.choice is not None
-        name = f'"{node.choice.name} {key}"'
+        types = tuple(a.type for a in args)
+        name = f'"{node.choice.name} {key} {" ".join(map(str, types))}"'
         names = self._around.names
         if name not in names.functions:
-            names.functions[name] = _function(names, name, node, key, tuple(a.type for a in args))
+            names.functions[name] = _function(names, name, node, key, types)
         arguments = ", ".join(a.typed for a in args)
         return self._writer.assign(node.type, f"call fastcc {llvm_type(node.type)} @{name}({arguments})")
 

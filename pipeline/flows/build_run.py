@@ -12,18 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import dtypes
 from ..backends import registry
-from ..errors import UsageError
+from ..errors import CompileError, UsageError
 from ..frontend.compiler import Compiler
 from ..hal.inspection import inspect
 from ..program import HostFunction
 from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
-from ..verify.reference import reference
+from ..verify.reference import Reference, reference
 from ..verify.tolerance import derived
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
 from .device import RunSettings, open_device
-from .judgement import Expectation, Judge, Recomputable, buffer_of, given_expectations
+from .judgement import Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
 from .oracle import ORACLES, iree_results
 from .problem import Arguments, Problem, pose
 from .program_directory import write_program
@@ -127,18 +128,36 @@ def _expectations(
     """What the results should be: as given, else as numpy evaluates the source."""
     if given:
         notes.note = "given by --expected-output"
-        return given_expectations(function, given), ()
+        bounds = _bounds(problem, arguments, function)
+        return given_expectations(function, given, arguments.arrays, bounds), ()
     evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))
     expected = tuple(
         Expectation(
-            f"result {i}", result.type, want, derived(result.type, bound), "numpy", bound, buffer_of(result)
+            f"result {i}",
+            result.type,
+            want,
+            derived(result.type, bound),
+            "numpy",
+            bound,
+            buffer_of(result),
+            previous_of(function, result, arguments.arrays),
         )
         for i, (result, want, bound) in enumerate(
             zip(function.results, evaluated.results, evaluated.bounds, strict=True)
         )
     )
     return expected, evaluated.accumulations
+
+
+def _bounds(problem: Problem, arguments: Arguments, function: HostFunction) -> Reference | None:
+    """What rounding may do to the results; None where nothing rounds or the reference does not know an op."""
+    if not any(dtypes.is_float(result.type.element) for result in function.results):
+        return None
+    try:
+        return reference(problem.function, arguments.arrays)
+    except CompileError:
+        return None
 
 
 def _second_opinion(

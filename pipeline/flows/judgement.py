@@ -27,8 +27,9 @@ from ..verdict import (
 from ..verify.case import Case
 from ..verify.comparison import compare
 from ..verify.diagnosis import diagnose
+from ..verify.reference import Reference
 from ..verify.statistics import RepeatOutcome, outcome, summarise
-from ..verify.tolerance import by_type
+from ..verify.tolerance import by_type, derived
 from ..verify.values import load
 from ..xrt.results import POISON, Repeat, RunResult
 from .problem import check_count
@@ -39,7 +40,8 @@ Array = npt.NDArray[Any]
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What one result should be, and how near is near enough. `against` says who says so; `bound` is per
-    element, where the reference gave one; `buffer` is where the result lies."""
+    element, where the reference gave one; `buffer` is where the result lies, `previous` what the caller
+    put there (a result may overwrite an argument)."""
 
     name: str
     type: TensorType
@@ -48,6 +50,7 @@ class Expectation:
     against: str
     bound: npt.NDArray[np.float64] | None = None
     buffer: str | None = None
+    previous: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +67,42 @@ def buffer_of(result: Result) -> str | None:
     return None if part is None or part.offset_bytes else part.buffer
 
 
-def given_expectations(function: HostFunction, texts: Sequence[str]) -> tuple[Expectation, ...]:
-    """What `--expected-output` says, one per result. Raises UsageError."""
+def previous_of(function: HostFunction, result: Result, inputs: Sequence[Array]) -> Array | None:
+    """What the caller put where `result` comes to lie; None where that is no argument of its shape."""
+    name = buffer_of(result)
+    for buffer in function.buffers:
+        if buffer.name == name and buffer.argument is not None:
+            given = inputs[buffer.argument]
+            return given if given.shape == result.type.shape else None
+    return None
+
+
+def given_expectations(
+    function: HostFunction, texts: Sequence[str], inputs: Sequence[Array], reference: Reference | None = None
+) -> tuple[Expectation, ...]:
+    """What `--expected-output` says, one per result. Raises UsageError.
+
+    How near is near enough follows from the reference's bounds, where there is one.
+    """
     check_count(function.name, "result", [str(result.type) for result in function.results], texts)
     found: list[Expectation] = []
     for index, (text, result) in enumerate(zip(texts, function.results, strict=True)):
         name, type_ = f"result {index}", result.type
         want = load(text, type_, f"the expected {name} of {function.name}")
-        tolerance = by_type(type_.element)
-        found.append(Expectation(name, type_, want, tolerance, "--expected-output", buffer=buffer_of(result)))
+        bound = None if reference is None else reference.bounds[index]
+        tolerance = by_type(type_.element) if bound is None else derived(type_, bound)
+        found.append(
+            Expectation(
+                name,
+                type_,
+                want,
+                tolerance,
+                "--expected-output",
+                bound,
+                buffer_of(result),
+                previous_of(function, result, inputs),
+            )
+        )
     return tuple(found)
 
 
@@ -147,6 +177,7 @@ class Judge:
                 tolerance=expectation.tolerance,
                 bound=expectation.bound,
                 poison=POISON,
+                previous=expectation.previous,
                 function=None if problem is None else problem.function,
                 inputs=() if problem is None else problem.inputs,
                 result=index,
@@ -167,5 +198,6 @@ def _compare(expectation: Expectation, got: Array) -> Comparison:
         tolerance=expectation.tolerance,
         bound=expectation.bound,
         poison=POISON,
+        previous=expectation.previous,
         against=expectation.against,
     )

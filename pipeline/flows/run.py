@@ -127,7 +127,8 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
     built = read_program(Path(folder))
     function = _function(built, options.function)
     arguments = make_arguments(function.name, function.arguments, options.inputs, options.seed)
-    judge = Judge(given_expectations(function, options.expected) if options.expected else ())
+    expected = given_expectations(function, options.expected, arguments.arrays) if options.expected else ()
+    judge = Judge(expected)
     device = open_device(options.settings)
     with clock.stage("run", f"running on {device.report.name}") as notes:
         work = run_built(built, function, arguments.arrays, device, policy, options.settings)

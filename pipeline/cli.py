@@ -6,6 +6,7 @@ an exit code; docs/errors.md lists them.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import tempfile
@@ -246,7 +247,10 @@ def build_run_command(
 
     Exit code 0: the numbers are right; 1: wrong; 2: usage; 3: it does not compile; 4: artifact or device.
     """
-    from .flows.build_run import BuildRunOptions, build_run  # noqa: PLC0415  (keeps --help fast)
+    from .flows.early import started_compiler  # noqa: PLC0415  (keeps --help fast)
+
+    compiler = started_compiler()
+    from .flows.build_run import BuildRunOptions, build_run  # noqa: PLC0415
     from .flows.device import RunSettings, failed_condition  # noqa: PLC0415
 
     options = BuildRunOptions(
@@ -262,7 +266,7 @@ def build_run_command(
         iree_flags=tuple(iree_flags or ()),
     )
     return _show(
-        build_run,
+        functools.partial(build_run, compiler=compiler),
         options,
         as_json=as_json,
         verbose=verbose,

@@ -51,8 +51,10 @@ class BuildRunOptions:
     settings: RunSettings = field(default_factory=RunSettings)
 
 
-def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRunReport:
-    """Compiles, runs and compares.
+def build_run(
+    options: BuildRunOptions, progress: Progress = silent, *, compiler: Compiler | None = None
+) -> BuildRunReport:
+    """Compiles, runs and compares. A `compiler` that the caller has started is used and closed.
 
     Raises UsageError, CompileError, ArtifactError, DeviceError. Wrong numbers are no error: the report's
     `agreement` says so.
@@ -63,7 +65,7 @@ def build_run(options: BuildRunOptions, progress: Progress = silent) -> BuildRun
         raise UsageError(f"no oracle is called {options.oracle!r}", remedy=f"one of: {', '.join(ORACLES)}")
     clock = StageClock(progress)
     source = read_source(options.file)
-    with Compiler() as compiler, ThreadPoolExecutor(1) as beside:
+    with compiler or Compiler() as compiler, ThreadPoolExecutor(1) as beside:  # noqa: PLR1704
         compiler.start()
         backend = registry.load(options.backend)
         with clock.stage("front end", "compiling with IREE") as notes:

@@ -156,7 +156,7 @@ def _bundle(data: bytes, offset: int, starts: set[int]) -> Bundle | None:
         bundle = decode_bundle(data, offset)
     except ArtifactError:
         return None
-    if any(offset < start < bundle.end for start in starts):
+    if not starts.isdisjoint(range(offset + 1, bundle.end)):
         return None
     raw = data[offset : bundle.end]
     return bundle if encode_words(slot_words(bundle, raw), _format(bundle)) == raw else None

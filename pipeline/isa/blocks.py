@@ -118,7 +118,7 @@ class Blocks:
                 surroundings = Surroundings(
                     before=tuple(self._paths_before(index, 0)),
                     after=tuple(path for other in following for path in self._paths_from(other, 0, index)),
-                    loops=index in following,
+                    loops=tuple(self._ways_back(index)),
                     drain=drain,
                     carry=carry,
                     loop_end=self.sections[index].loop_end is not None,
@@ -244,6 +244,22 @@ class Blocks:
             own = tuple(entry.moved(offset) for entry in block.placed if entry.time + offset > -WINDOW)
             further = list(self._paths_before(other, distance + block.length)) if -offset < WINDOW else []
             yield from ((*own, *path) for path in further or [()])
+
+    def _ways_back(self, origin: int) -> set[int]:
+        """Bundles from the block's end to its start, on each path back through scheduled blocks."""
+        found: set[int] = set()
+        work = [(other, 0) for other in self.successors[origin][0]]
+        seen = set(work)
+        while work:
+            index, distance = work.pop()
+            block = self.blocks[index]
+            if index == origin:
+                found.add(distance)
+            elif block is not None and distance + block.length < WINDOW:
+                further = {(other, distance + block.length) for other in self.successors[index][0]}
+                work += further - seen
+                seen |= further
+        return found
 
     def _paths_from(self, index: int, distance: int, origin: int) -> Iterator[tuple[Placed, ...]]:
         """What scheduled blocks from `index` on do, on each path as far as WINDOW bundles."""

@@ -64,15 +64,17 @@ class Surroundings:
     """Paths into and out of the block, each as far as it matters.
 
     before: instructions of predecessors, times negative (-1 is the bundle just before the block).
-    after: instructions of successors, times from the block's end; `loops` when the block follows itself;
-    `drain` when anything may follow. `loop_setup` is the least number of bundles from a write of ls,
-    le or lc, inclusive, to the block's end. `carry` says whether any code reads srCarry. `loop_end`: the
-    block ends a zero-overhead loop.
+    after: instructions of successors, times from the block's end.
+    loops: on paths that lead back to the block, the bundles from its end to its start.
+    drain: anything may follow.
+    loop_setup: bundles from a write of ls, le or lc, inclusive, to the block's end, at least.
+    carry: whether any code reads srCarry.
+    loop_end: the block ends a zero-overhead loop.
     """
 
     before: tuple[tuple[Placed, ...], ...] = ()
     after: tuple[tuple[Placed, ...], ...] = ()
-    loops: bool = False
+    loops: tuple[int, ...] = ()
     drain: bool = False
     loop_setup: int = 0
     carry: bool = True
@@ -286,13 +288,14 @@ def _fits(block: Block, surroundings: Surroundings) -> bool:
         registers = {write.register for write in effects(placed.instruction).writes}
         if registers & LOOP_REGISTERS and placed.time > block.length - surroundings.loop_setup:
             return False
-    following = [placed for path in surroundings.after for placed in path]
-    if surroundings.loops:
-        following += block.placed
+    following = [(placed, block.length) for path in surroundings.after for placed in path]
+    rounds = _rounds(block.length, surroundings.loops)
+    following += [(placed, block.length + again) for placed, _ in following for again in rounds]
+    following += [(placed, again) for placed in block.placed for again in rounds]
     for placed in flying:
         uses = effects(placed.instruction).uses
-        for after in following:
-            gap = block.length + after.time - placed.time
+        for after, offset in following:
+            gap = offset + after.time - placed.time
             if gap > WINDOW:
                 continue
             needed = distance(
@@ -309,3 +312,14 @@ def _fits(block: Block, surroundings: Surroundings) -> bool:
         for one in block.placed[-1:]
         for other in block.placed[:-1]
     )
+
+
+def _rounds(length: int, loops: tuple[int, ...]) -> list[int]:
+    """After how many bundles the block can begin again, once or more around, while its end is in flight."""
+    found: set[int] = set()
+    latest = {0}
+    while latest:
+        latest = {start + length + back for start in latest for back in loops if length + back}
+        latest = {start for start in latest if start < WINDOW + length} - found
+        found |= latest
+    return sorted(found)

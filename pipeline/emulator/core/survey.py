@@ -35,8 +35,6 @@ def survey(program: Program, starts: Iterable[int]) -> Survey:
     stack = list(starts)
     while stack:
         address = stack.pop()
-        if address in seen:
-            continue
         found.leaders.add(address)
         stack.extend(_walk(program, address, seen, found))
     return found

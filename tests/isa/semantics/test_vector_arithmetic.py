@@ -102,7 +102,9 @@ def test_the_mv_slot_forwards_to_itself_one_bundle_early(engine: Engine) -> None
     has no bypass and sees the old value."""
     from tests.emulator.core.bench import NOPS, OWN, Bench, assemble  # noqa: PLC0415
 
-    code = assemble("vadd.32 x1, x2, x2", "vadd.32 x3, x1, x1; vst wl1, [p0, #0]", "vst wl1, [p0, #32]", *NOPS)
+    code = assemble(
+        "vadd.32 x1, x2, x2", "vadd.32 x3, x1, x1; vst wl1, [p0, #0]", "vst wl1, [p0, #32]", *NOPS
+    )
     bench = Bench(code, engine).set({"x1": 1, "x2": 5, "p0": OWN}).step(12)
     assert (bench["x1"], bench["x3"]) == (10, 20)
     assert (bench.own[0], bench.own[32]) == (1, 10)

@@ -65,7 +65,13 @@ def test_64_bit_accumulators_and_large_shifts() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_converting_store_reaches_memory_two_bundles_late(engine: Engine) -> None:
     """E7, not E5 (AIE2Schedule.td); the accumulator is read at issue."""
-    code = assemble("vst.srs.s32.s64 bml0, s0, [p0], #32", "lda r0, [p1, #0]", "lda r1, [p1, #0]", "lda r2, [p1, #0]", *NOPS)
+    code = assemble(
+        "vst.srs.s32.s64 bml0, s0, [p0], #32",
+        "lda r0, [p1, #0]",
+        "lda r1, [p1, #0]",
+        "lda r2, [p1, #0]",
+        *NOPS,
+    )
     bench = Bench(code, engine).set({"bml0": 80, "s0": 3, "p0": OWN, "p1": OWN}).step(14)
     assert [bench[f"r{n}"] for n in range(3)] == [0, 0, 10]
     assert bench["p0"] == OWN + 32
@@ -76,7 +82,9 @@ def test_upshift_widens_and_saturates() -> None:
     wide = run("vups.s32.s16 bml0, wl2, s1", wl2=lanes, s1=3)
     assert np.array_equal(as_lanes(wide["bml0"], np.int32, 16), lanes.astype(np.int32) << 3)
     unsigned = run("vups.s64.d16 cm0, wl2, s1", wl2=lanes, s1=4, crUPSSign=0)
-    assert np.array_equal(as_lanes(unsigned["cm0"], np.int64, 16), lanes.view(np.uint16).astype(np.int64) << 4)
+    assert np.array_equal(
+        as_lanes(unsigned["cm0"], np.int64, 16), lanes.view(np.uint16).astype(np.int64) << 4
+    )
     held = run("vups.s32.s16 bml0, wl2, s1", wl2=lanes, s1=20, crSat=1)
     exact = lanes.astype(np.int64) << 20
     assert np.array_equal(as_lanes(held["bml0"], np.int32, 16), np.clip(exact, -(1 << 31), (1 << 31) - 1))
@@ -104,7 +112,9 @@ def test_pack_and_unpack(engine: Engine) -> None:
     assert np.array_equal(as_lanes(held["wl0"], np.int8, 32), np.clip(lanes, -128, 127))
     assert np.array_equal(as_lanes(unsigned["wl0"], np.uint8, 32), np.clip(lanes, 0, 255))
     small = numbers(np.int8, 32, 10)
-    assert np.array_equal(as_lanes(run("vunpack.s16.s8 x0, wl1", engine, wl1=small)["x0"], np.int16, 32), small)
+    assert np.array_equal(
+        as_lanes(run("vunpack.s16.s8 x0, wl1", engine, wl1=small)["x0"], np.int16, 32), small
+    )
     octets = small.view(np.uint8)
     nibbles = np.stack([octets & 15, octets >> 4], axis=1).reshape(-1)
     wide = run("vunpack.d8.d4 x0, wl1", engine, wl1=small, crUnpackSign=0)
@@ -150,5 +160,3 @@ def test_floor_with_a_shift(engine: Engine) -> None:
         bench = run("vfloor.s32.bf16 x0, wl2, s0", engine, wl2=bits, s0=shift & 0xFFFF_FFFF)
         wanted = np.clip(np.floor(exact * 2.0**shift), -(2**31), 2**31 - 1).astype(np.int64)
         assert np.array_equal(as_lanes(bench["x0"], np.int32, 16), wanted)
-
-

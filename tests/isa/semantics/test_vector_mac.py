@@ -89,7 +89,12 @@ def test_32_bit_products_in_four_steps(engine: Engine) -> None:
         "vmul cm0, x1, x3, r1", *[""] * 5, "vmac cm0, cm0, x1, x2, r2", *[""] * 5,
         "vmac cm0, cm0, x0, x3, r3", *[""] * 5, "vmac cm0, cm0, x0, x2, r4", *NOPS,
     )  # fmt: skip
-    registers = {"x0": as_number(low[0]), "x1": as_number(high[0]), "x2": as_number(low[1]), "x3": as_number(high[1])}
+    registers = {
+        "x0": as_number(low[0]),
+        "x1": as_number(high[0]),
+        "x2": as_number(low[1]),
+        "x3": as_number(high[1]),
+    }
     bench = Bench(code, engine).set({**registers, "r1": 858, "r2": 1626, "r3": 346, "r4": 1114}).step(30)
     assert np.array_equal(as_lanes(bench["cm0"], np.int64, 16), a.astype(np.int64) * b)
 

@@ -55,10 +55,30 @@ def test_extraction_extends_by_its_sign() -> None:
 
 
 # mode -> (lane width, rows, columns): T<width>_<rows>x<columns> of llvm-aie's aiev2_enums.h
-PAIRS = {0: (8, 64, 2), 2: (16, 32, 2), 4: (32, 16, 2), 6: (64, 8, 2), 14: (64, 2, 8), 16: (32, 2, 16)}
-PAIRS |= {18: (16, 2, 32), 20: (8, 2, 64), 24: (16, 16, 4), 26: (16, 4, 16), 30: (32, 8, 4), 32: (32, 4, 8)}
-SINGLE = {28: (16, 8, 4), 29: (16, 4, 8), 34: (32, 4, 4), 35: (8, 8, 8), 36: (8, 16, 4), 37: (8, 4, 16)}
-SINGLE |= {44: (16, 16, 2), 45: (16, 2, 16)}
+PAIRS = {
+    0: (8, 64, 2),
+    2: (16, 32, 2),
+    4: (32, 16, 2),
+    6: (64, 8, 2),
+    14: (64, 2, 8),
+    16: (32, 2, 16),
+    18: (16, 2, 32),
+    20: (8, 2, 64),
+    24: (16, 16, 4),
+    26: (16, 4, 16),
+    30: (32, 8, 4),
+    32: (32, 4, 8),
+}
+SINGLE = {
+    28: (16, 8, 4),
+    29: (16, 4, 8),
+    34: (32, 4, 4),
+    35: (8, 8, 8),
+    36: (8, 16, 4),
+    37: (8, 4, 16),
+    44: (16, 16, 2),
+    45: (16, 2, 16),
+}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -83,7 +103,13 @@ def test_one_register_is_a_matrix_to_transpose(mode: int) -> None:
 
 def test_wide_lanes_change_places() -> None:
     pair = np.concatenate([BYTES, MORE])
-    for mode, order in ((8, [0, 2, 4, 6]), (9, [1, 3, 5, 7]), (12, [0, 4, 1, 5]), (10, [0, 1, 4, 5]), (22, [0, 1, 2, 3])):
+    for mode, order in (
+        (8, [0, 2, 4, 6]),
+        (9, [1, 3, 5, 7]),
+        (12, [0, 4, 1, 5]),
+        (10, [0, 1, 4, 5]),
+        (22, [0, 1, 2, 3]),
+    ):
         wanted = pair.reshape(8, 16)[order].reshape(-1)
         bench = run("vshuffle x0, x1, x2, r3", x1=BYTES, x2=MORE, r3=mode)
         assert np.array_equal(as_lanes(bench["x0"], np.uint8, 64), wanted), mode

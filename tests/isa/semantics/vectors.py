@@ -31,6 +31,6 @@ def run(statement: str, engine: Engine = "plain", /, **registers: Lanes | int) -
 def numbers(dtype: Any, count: int, seed: int) -> Lanes:
     """Lanes over the whole range of an integer type, its ends among them."""
     info = np.iinfo(dtype)
-    lanes = np.random.default_rng(seed).integers(info.min, info.max, count, dtype=dtype, endpoint=True)
+    lanes: Lanes = np.random.default_rng(seed).integers(info.min, info.max, count, dtype=dtype, endpoint=True)
     lanes[:4] = [info.min, info.max, 0, info.max]
     return lanes

@@ -160,8 +160,3 @@ def conflicts(first: tuple[Use, ...], second: tuple[Use, ...], gap: int) -> bool
         for one in first
         for other in second
     )
-
-
-def landing(access: Access, time: int) -> int:
-    """The bundle in whose E1 a write of an instruction issued at `time` can first be read."""
-    return time + access.stage

@@ -86,12 +86,6 @@ class Effects:
         """
         return self.memory is not None and all(access.register != "SP" for access in self.reads)
 
-    @property
-    def last_stage(self) -> int:
-        """The stage after which nothing of the instruction is in flight."""
-        stages = [access.stage for access in self.writes]
-        return max([1, *stages, self.memory.last if self.memory is not None else 1])
-
 
 @lru_cache(maxsize=1 << 16)
 def effects(instruction: SlotInstruction) -> Effects:

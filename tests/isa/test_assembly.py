@@ -108,3 +108,12 @@ def test_a_label_may_stand_for_an_address() -> None:
     assert assembly.parse_statement("j p0").symbol is None
     assert assembly.parse_statement("movxm le, last").symbol == assembly.Symbol("i", "last")
     assert assembly.parse_statement("movi p0, table").alternatives[0].opcode.name == "MOVXM_lng_cg"
+
+
+@given(st.text(max_size=40) | st.text(alphabet="adlmovxptjnz rp0123456789#,[]{}.$-;", max_size=40))
+def test_any_text_is_a_statement_or_an_error(text: str) -> None:
+    try:
+        parsed = assembly.parse_statement(text)
+    except ArtifactError:
+        return
+    assert parsed.alternatives

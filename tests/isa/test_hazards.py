@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aiepipe.isa.assembler import BundleStatement, Label, LoopEnd, ProgramStatement, Statement, assemble
 from aiepipe.isa.hazards import find_hazards
@@ -107,3 +109,10 @@ def test_what_is_assembled_from_statements_has_no_hazard() -> None:
         Statement("ret lr"),
     ]
     assert find_hazards(assemble(program).code) == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=200), st.integers(-2, 300))
+def test_any_bytes_are_walked_to_an_end(data: bytes, entry: int) -> None:
+    for hazard in find_hazards(data, base=16, entries=[16, entry]):
+        assert hazard.kind

@@ -73,15 +73,18 @@ def printable(line: Text) -> Text:
 
 def print_lines(lines: Iterable[Text], file: TextIO) -> None:
     """Prints the lines. Colour only on a terminal, and not with NO_COLOR (https://no-color.org) set."""
+    if not file.isatty():
+        file.writelines(f"{line.plain}\n" for line in lines)
+        return
     console = _console_for(file)
     for line in lines:
-        for part in _wrapped(line, console) if file.isatty() else (line,):
+        for part in _wrapped(line, console):
             console.print(part, soft_wrap=True)
 
 
 def _console_for(file: TextIO) -> Console:
     """A console that interprets no markup: file names may hold brackets."""
-    return Console(file=file, force_terminal=file.isatty(), markup=False, highlight=False, emoji=False)
+    return Console(file=file, force_terminal=True, markup=False, highlight=False, emoji=False)
 
 
 def _wrapped(line: Text, console: Console) -> Iterator[Text]:

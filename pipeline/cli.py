@@ -181,6 +181,39 @@ IreeFlags = Annotated[
     ),
 ]
 Backend = Annotated[str, typer.Option("--backend", help="The compiler of dispatches.")]
+BackendOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend-option",
+        help="NAME=VALUE for an external compiler: install-dir, peano-dir, device-hal, target-device, "
+        "work-dir, timeout, ... (docs/backends.md).",
+        show_default=False,
+    ),
+]
+BackendFlags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend-flag",
+        help="Passed to the external compiler as it is, in order; may be given again.",
+        show_default=False,
+    ),
+]
+IreeInstallDir = Annotated[
+    str | None,
+    typer.Option(
+        "--iree-install-dir",
+        help="Where iree-amd-aie is; the same as --backend-option install-dir=DIR, or IREE_INSTALL_DIR.",
+        show_default=False,
+    ),
+]
+PeanoDir = Annotated[
+    str | None,
+    typer.Option(
+        "--peano-dir",
+        help="Where Peano is; the same as --backend-option peano-dir=DIR, or PEANO_INSTALL_DIR.",
+        show_default=False,
+    ),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, hardware or emulated.")]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds until a run is given up.", min=0.001)]
 Policy = Annotated[
@@ -214,6 +247,14 @@ FailOn = Annotated[
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
+def _backend_options(
+    given: list[str] | None, install_dir: str | None, peano_dir: str | None
+) -> tuple[str, ...]:
+    """The options of a backend, those with a name of their own first."""
+    named = (("install-dir", install_dir), ("peano-dir", peano_dir))
+    return (*(f"{name}={value}" for name, value in named if value is not None), *(given or ()))
+
+
 @app.command("build-run")
 def build_run_command(
     file: File,
@@ -222,6 +263,10 @@ def build_run_command(
     expected: Expected = None,
     output: OutputDirectory = None,
     backend: Backend = "builtin",
+    backend_options: BackendOptions = None,
+    backend_flags: BackendFlags = None,
+    iree_install_dir: IreeInstallDir = None,
+    peano_dir: PeanoDir = None,
     device: Device = "auto",
     timeout: Timeout = 60.0,
     policy: Policy = "default",
@@ -260,6 +305,8 @@ def build_run_command(
         expected=tuple(expected or ()),
         output_directory=output,
         backend=backend,
+        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir),
+        backend_flags=tuple(backend_flags or ()),
         seed=seed,
         settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine, fail_on),
         oracle=oracle,
@@ -281,6 +328,10 @@ def build_command(
     function: Function = None,
     inputs: Inputs = None,
     backend: Backend = "builtin",
+    backend_options: BackendOptions = None,
+    backend_flags: BackendFlags = None,
+    iree_install_dir: IreeInstallDir = None,
+    peano_dir: PeanoDir = None,
     iree_flags: IreeFlags = None,
     explain: Explain = False,
     verbose: Verbose = False,
@@ -301,6 +352,8 @@ def build_command(
         function=function,
         inputs=tuple(inputs or ()),
         backend=backend,
+        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir),
+        backend_flags=tuple(backend_flags or ()),
         iree_flags=tuple(iree_flags or ()),
     )
     return _show(build, options, as_json=as_json, verbose=verbose or explain)

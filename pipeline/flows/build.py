@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..backends import registry
-from ..backends.protocol import Backend, CompileOptions
+from ..backends.protocol import AnyBackend, CompileOptions, DesignBackend, ModuleBackend
 from ..errors import CompileError, UsageError
 from ..frontend.compiler import Compiler
-from ..program import Artifact, DispatchCommand, HostFunction, Program
+from ..program import Artifact, Dispatch, DispatchCommand, HostFunction, Program
 from ..verdict import BuildRunReport, DispatchReport
+from .backend_options import backend_request
 from .problem import pose, refusal
 from .program_directory import BuiltProgram, write_program
 from .source import SourceText, read_source
@@ -34,6 +35,8 @@ class BuildOptions:
     function: str | None = None
     inputs: tuple[str, ...] = ()
     backend: str = "builtin"
+    backend_options: tuple[str, ...] = ()
+    backend_flags: tuple[str, ...] = ()
     iree_flags: tuple[str, ...] = ()
 
 
@@ -43,7 +46,9 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
     Raises UsageError, CompileError.
     """
     clock = StageClock(progress)
-    backend = registry.load(options.backend)
+    backend = registry.load(
+        options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
+    )
     source = read_source(options.file)
     with Compiler() as compiler, clock.stage("front end", "compiling with IREE") as notes:
         scalars: dict[str, Mapping[int, bytes]] = {}
@@ -69,19 +74,17 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
 
 
 def compile_dispatches(
-    program: Program, functions: Sequence[HostFunction], backend: Backend, notes: StageNotes
+    program: Program, functions: Sequence[HostFunction], backend: AnyBackend, notes: StageNotes
 ) -> BuiltProgram:
     """Artifacts for all that `functions` and the start-up dispatch, each compiled once."""
     commands = [*program.startup, *(c for f in functions for c in f.commands)]
     wanted = dict.fromkeys(c.dispatch for c in commands if isinstance(c, DispatchCommand))
     dispatches = {d.name: d for d in program.dispatches}
     epoch = source_date_epoch()
-    artifacts: dict[str, Artifact] = {}
-    for ordinal, name in enumerate(wanted):
-        options = CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
-        artifacts[name] = backend.compile(dispatches[name], options=options)
-        notes.details.append(f"{name}: kernel {artifacts[name].kernel} by {artifacts[name].backend}")
-        notes.details += artifacts[name].notes
+    artifacts = _artifacts(program, [dispatches[name] for name in wanted], backend, epoch)
+    for name, artifact in artifacts.items():
+        notes.details.append(f"{name}: kernel {artifact.kernel} by {artifact.backend}")
+        notes.details += artifact.notes
     count = len(artifacts)
     notes.note = (
         f"{count} dispatch{'' if count == 1 else 'es'}"
@@ -89,6 +92,25 @@ def compile_dispatches(
         else "nothing to compile: the host does it all"
     )
     return BuiltProgram(program, artifacts)
+
+
+def _artifacts(
+    program: Program, dispatches: Sequence[Dispatch], backend: AnyBackend, epoch: int
+) -> dict[str, Artifact]:
+    if isinstance(backend, DesignBackend):
+        raise UsageError(
+            f"backend {backend.name} compiles the aie dialect, not dispatches of linalg",
+            remedy="give it a file with an aie.device, or choose another backend",
+        )
+    if isinstance(backend, ModuleBackend):
+        options = CompileOptions(source_date_epoch=epoch)
+        return dict(backend.compile_module(program, dispatches, options=options)) if dispatches else {}
+    return {
+        dispatch.name: backend.compile(
+            dispatch, options=CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
+        )
+        for ordinal, dispatch in enumerate(dispatches)
+    }
 
 
 def dispatch_reports(built: BuiltProgram) -> tuple[DispatchReport, ...]:

@@ -22,6 +22,7 @@ from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
 from ..verify.reference import Reference, reference
 from ..verify.tolerance import derived
+from .backend_options import backend_request
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
 from .device import RunSettings, open_device
 from .judgement import Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
@@ -45,6 +46,8 @@ class BuildRunOptions:
     expected: tuple[str, ...] = ()
     output_directory: str | None = None
     backend: str = "builtin"
+    backend_options: tuple[str, ...] = ()
+    backend_flags: tuple[str, ...] = ()
     seed: int | None = None
     oracle: str = "numpy"
     iree_flags: tuple[str, ...] = ()
@@ -68,6 +71,7 @@ def build_run(
     with compiler or Compiler() as compiler, ThreadPoolExecutor(1) as beside:  # noqa: PLR1704
         compiler.start()
         backend = registry.load(options.backend)
+            options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
         with clock.stage("front end", "compiling with IREE") as notes:
             problem = pose(compiler, source, function=options.function, inputs=options.inputs)
             name = problem.function.name

@@ -14,6 +14,8 @@ _NAMES = {
     "inputs": "input",
     "expected": "expected-output",
     "iree_flags": "iree-flag",
+    "backend_options": "backend-option",
+    "backend_flags": "backend-flag",
     "timeout_s": "timeout",
 }
 _POSITIONAL = ("file", "folder")

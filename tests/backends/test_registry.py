@@ -9,14 +9,21 @@ import pytest
 from aiepipe.backends import registry
 from aiepipe.backends.builtin import BuiltinBackend
 from aiepipe.backends.protocol import Backend
+from aiepipe.backends.settings import BackendRequest
 from aiepipe.errors import UsageError
 
 
 def test_the_builtin_backend_is_installed() -> None:
     assert "builtin" in registry.names()
-    backend: Backend = registry.load("builtin")
+    backend = registry.load("builtin")
     assert isinstance(backend, BuiltinBackend)
+    assert isinstance(backend, Backend)
     assert backend.name == "builtin"
+
+
+def test_the_builtin_backend_takes_no_options() -> None:
+    with pytest.raises(UsageError, match="takes no --backend-option"):
+        registry.load("builtin", BackendRequest(("peano-dir=/x",)))
 
 
 def test_an_unknown_backend_names_the_known_ones() -> None:

@@ -72,9 +72,9 @@ def build_run(
         compiler.start()
         backend = registry.load(
             options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
+        )
         with clock.stage("front end", "compiling with IREE") as notes:
             problem = pose(compiler, source, function=options.function, inputs=options.inputs)
-        )
             name = problem.function.name
             program = compiler.compile(
                 source.file,
@@ -135,12 +135,7 @@ def _expectations(
     """What the results should be: as given, else as numpy evaluates the source."""
     if given:
         notes.note = "given by --expected-output"
-        asked_of_numpy = any(text.endswith(NUMPY) for text in given)
-        bounds = (
-            reference(problem.function, arguments.arrays)
-            if asked_of_numpy
-            else _bounds(problem, arguments, function)
-        )
+        bounds = _bounds(problem, arguments, function)
         return given_expectations(function, given, arguments.arrays, bounds), ()
     evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))

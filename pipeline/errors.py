@@ -38,6 +38,9 @@ class AiepipeError(Exception):
         self.message = message
         self.location = location
         self.remedy = remedy
+        self.stage: str | None = None
+        """The stage of the command that it came out of ("front end", "backend", "run"), once one has ended
+        with it."""
 
     def where(self) -> str | None:
         """The place in the user's file, device or artifact, as one short text."""
@@ -108,9 +111,10 @@ class ArtifactError(AiepipeError):
 
 
 class DeviceError(AiepipeError):
-    """The device, or a run on it, failed."""
+    """The device, or a run on it, failed. `code` is that of the failure catalogue ("R002"), where one fits."""
 
     exit_code = 4
+    code: str | None = None
 
 
 class RunFailed(DeviceError):

@@ -6,6 +6,7 @@ runs.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +22,11 @@ from ..program import HostFunction
 from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
 from ..verify.reference import Reference, reference
-from ..verify.tolerance import derived
+from ..verify.tolerance import derived, parse_tolerance
 from .backend_options import backend_request
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
 from .device import RunSettings, open_device
-from .judgement import Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
+from .judgement import NUMPY, Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
 from .oracle import ORACLES, iree_results
 from .problem import Arguments, Problem, pose
 from .program_directory import write_program
@@ -50,6 +51,7 @@ class BuildRunOptions:
     backend_flags: tuple[str, ...] = ()
     seed: int | None = None
     oracle: str = "numpy"
+    tolerance: str | None = None
     iree_flags: tuple[str, ...] = ()
     settings: RunSettings = field(default_factory=RunSettings)
 
@@ -86,13 +88,16 @@ def build_run(
             function = host_function(program, name)
             arguments = problem.arguments(options.inputs, options.seed)
             describe_front_end(notes, source, program, options.iree_flags)
-        look = beside.submit(_inspect, compiler, source, options.iree_flags)
+        look = beside.submit(_inspect, compiler, source, options.iree_flags, problem)
         with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
             built = compile_dispatches(program, [function], backend, notes)
             if options.output_directory is not None:
                 notes.files += write_program(Path(options.output_directory), built)
         with clock.stage("reference", "evaluating the MLIR with numpy") as notes:
             expected, accumulations = _expectations(options.expected, problem, arguments, function, notes)
+            if options.tolerance is not None:
+                asked = parse_tolerance(options.tolerance)
+                expected = tuple(dataclasses.replace(e, tolerance=asked, bound=None) for e in expected)
             notes_on_oracle = _second_opinion(options, source, problem, arguments, expected)
         judge = Judge(expected)
         device = open_device(settings)
@@ -123,9 +128,20 @@ def build_run(
     return judge.report(report, result, device.findings(), again)
 
 
-def _inspect(compiler: Compiler, source: SourceText, flags: Sequence[str]) -> tuple[Inspection, float]:
+def _inspect(
+    compiler: Compiler, source: SourceText, flags: Sequence[str], problem: Problem
+) -> tuple[Inspection, float]:
+    """What the HAL IR does to the buffers of this one function."""
     start = time.perf_counter()
-    inspection = inspect(compiler, source.file, source.text, flags=flags)
+    name = problem.function.name
+    inspection = inspect(
+        compiler,
+        source.file,
+        source.text,
+        flags=flags,
+        scalars={name: problem.scalars},
+        functions=[name],
+    )
     return inspection, time.perf_counter() - start
 
 
@@ -135,7 +151,12 @@ def _expectations(
     """What the results should be: as given, else as numpy evaluates the source."""
     if given:
         notes.note = "given by --expected-output"
-        bounds = _bounds(problem, arguments, function)
+        asked_of_numpy = any(text.endswith(NUMPY) for text in given)
+        bounds = (
+            reference(problem.function, arguments.arrays)
+            if asked_of_numpy
+            else _bounds(problem, arguments, function)
+        )
         return given_expectations(function, given, arguments.arrays, bounds), ()
     evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))

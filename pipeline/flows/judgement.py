@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import UsageError
 from ..program import HostFunction, Result, SourceFunction, TensorType
 from ..verdict import (
     Agreement,
@@ -35,6 +36,9 @@ from ..xrt.results import POISON, Repeat, RunResult
 from .problem import check_count
 
 Array = npt.NDArray[Any]
+
+NUMPY = "=numpy"
+"""Ends an expected output that numpy is to compute; before it stands the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +86,21 @@ def given_expectations(
 ) -> tuple[Expectation, ...]:
     """What `--expected-output` says, one per result. Raises UsageError.
 
-    How near is near enough follows from the reference's bounds, where there is one.
+    `TYPE=numpy` stands for what the reference computes; the type is checked. How near is near enough
+    follows from the reference's bounds, where there is one.
     """
     check_count(function.name, "result", [str(result.type) for result in function.results], texts)
     found: list[Expectation] = []
     for index, (text, result) in enumerate(zip(texts, function.results, strict=True)):
         name, type_ = f"result {index}", result.type
-        want = load(text, type_, f"the expected {name} of {function.name}")
+        numpys = text.endswith(NUMPY)
+        want = load(text.removesuffix(NUMPY), type_, f"the expected {name} of {function.name}")
+        if numpys and reference is None:
+            raise UsageError(
+                f"{text!r} needs the source", remedy="give the value, or use build-run on the MLIR file"
+            )
+        if numpys and reference is not None:
+            want = reference.results[index]
         bound = None if reference is None else reference.bounds[index]
         tolerance = by_type(type_.element) if bound is None else derived(type_, bound)
         found.append(
@@ -97,7 +109,7 @@ def given_expectations(
                 type_,
                 want,
                 tolerance,
-                "--expected-output",
+                "numpy" if numpys else "--expected-output",
                 bound,
                 buffer_of(result),
                 previous_of(function, result, inputs),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ..errors import AiepipeError
 from ..verdict import FileRecord, StageReport
 
 Progress = Callable[[str], None]
@@ -39,7 +40,11 @@ class StageClock:
         self._progress(doing)
         notes = StageNotes()
         start = time.perf_counter()
-        yield notes
+        try:
+            yield notes
+        except AiepipeError as error:
+            error.stage = error.stage or name
+            raise
         self.add(name, time.perf_counter() - start, notes)
 
     def add(self, name: str, seconds: float, notes: StageNotes) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import dtypes
+from ..errors import UsageError
 from ..program import TensorType
 from ..verdict import Tolerance
 from .rounding import SMALLEST_NORMAL, UNIT_ROUNDOFF, Float64, widened
@@ -69,6 +70,28 @@ def by_type(element: str, length: int = 1) -> Tolerance:
     unit = UNIT_ROUNDOFF[element]
     relative = LAMBDA * math.sqrt(roundings(length, element) + 1) * unit
     return Tolerance(relative, SMALLEST_NORMAL[element], f"{element} rounding, sums of {length} terms")
+
+
+def parse_tolerance(text: str) -> Tolerance:
+    """ "exact", "rtol=1e-3", "atol=1e-6" or both with a comma, as numpy.allclose means them.
+
+    Raises UsageError.
+    """
+    if text.strip() == "exact":
+        return EXACT
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = (word.strip() for word in part.partition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if name not in ("rtol", "atol") or name in found or not 0 <= value < math.inf:
+            raise UsageError(
+                f"{text!r} is no tolerance", remedy="exact, rtol=1e-3, atol=1e-6, or rtol=1e-3,atol=1e-6"
+            )
+        found[name] = value
+    return Tolerance(found.get("rtol", 0.0), found.get("atol", 0.0), "as asked")
 
 
 def ulp_distance(got: npt.NDArray[Any], want: npt.NDArray[Any], element: str) -> Float64:

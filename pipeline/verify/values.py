@@ -5,6 +5,7 @@
     2x2xi32=1,2,3,4       the same without brackets    4x0xf32               zeros (here: nothing)
     @a.npy                an array with its own type   64x16xi32=@a.npy      the same, checked
     64x16xi32=@a.bin      raw bytes, exactly as many as the type has
+    64x16xi32=random(7)   drawn from that seed, as `random_inputs` draws the first of its arrays
 
 and, for a kernel's arguments, `in:`, `out:` or `inout:` before one of these. Integers may be hex and may
 use the unsigned range of their width; floats follow C's strtod (`0x1.8p3`, `inf`, `nan`), as they do in
@@ -37,6 +38,7 @@ Nested = str | list["Nested"]
 _TYPE = re.compile(r"((?:[0-9?]+x)*)([a-z][A-Za-z0-9<>]*)")
 _TOKEN = re.compile(r"[\[\]]|[^\s,\[\]]+")
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+_RANDOM = re.compile(r"random\(([0-9]{1,18})\)")
 _TRUTH = {"true": 1, "false": 0}
 _MAX_DIGITS = 64  # no 64-bit integer is longer, in any base we read
 _MAX_ELEMENTS = 1 << 31
@@ -45,7 +47,7 @@ _DIRECTIONS = ("in", "out", "inout")
 
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
-    """A value as written. At most one of `elements` and `file` is there; neither means zeros.
+    """A value as written. At most one of `elements`, `file` and `seed` is there; none means zeros.
 
     `type` is None where the text does not give it; `elements` may be one number that stands for all.
     """
@@ -54,6 +56,7 @@ class ValueSpec:
     type: TensorType | None
     elements: tuple[str, ...] | None = None
     file: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,9 @@ def parse_value(text: str) -> ValueSpec:
         contents = right.strip()
         if contents.startswith("@"):
             return ValueSpec(text, type_, file=_file_name(contents, text))
+        drawn = _RANDOM.fullmatch(contents)
+        if drawn is not None:
+            return ValueSpec(text, type_, seed=int(drawn.group(1)))
         elements = _elements(contents, type_, text)
         return ValueSpec(text, type_, elements=elements if elements or type_.count == 0 else None)
     if match is not None and spec not in ("nan", "inf", "infinity", *_TRUTH):
@@ -119,7 +125,7 @@ def parse_argument(text: str) -> ArgumentSpec:
     value = parse_value(rest)
     if direction == "out" and value.type is None:
         raise UsageError(f"the output {text!r} has no type", remedy="write it as in out:64x64xi32=@c.npy")
-    if direction == "out" and value.elements is not None:
+    if direction == "out" and (value.elements is not None or value.seed is not None):
         raise UsageError(
             f"the output {text!r} has a value", remedy="use inout: for a buffer that is read too"
         )
@@ -155,6 +161,8 @@ def resolve(
             remedy=f"write {type_}={spec.elements[0]} to give every element that value",
         )
     check_size(type_, name)
+    if spec.seed is not None:
+        return type_, random_inputs([type_], spec.seed)[0]
     if spec.elements is None:
         return type_, np.zeros(type_.shape, dtypes.numpy_dtype(type_.element))
     return type_, _array(spec.elements, type_, name)

@@ -1,0 +1,1 @@
+"""Tests that live in MLIR files: the grammar of their header comments, and what became of each case."""

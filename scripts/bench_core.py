@@ -10,6 +10,7 @@ ratio of compiled to plain comes from one run. The cache on disk is not used.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,8 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from aiepipe.emulator.core import core as core_module
-from aiepipe.emulator.core.regions import RegionStore
+from aiepipe.emulator.core.regions import default_store
 from tests.emulator.core.bench import OWN, Bench, Engine, assemble
 
 SCALAR = (
@@ -42,8 +42,7 @@ REGISTERS = {"p0": OWN, "p1": OWN + 4096, "r0": 826, "r1": 3, "r4": 0xFFFF, "r6"
 
 def measure(lines: tuple[str, ...], engine: Engine, bundles: int) -> tuple[float, float]:
     """Seconds for the first bundle, and bundles per second after it."""
-    store = RegionStore(None)
-    core_module.default_store = lambda: store
+    default_store.cache_clear()
     bench = Bench(assemble(*lines), engine).set(REGISTERS)
     bench.own[:] = np.random.default_rng(0).integers(0, 256, bench.own.size)
     start = time.perf_counter()
@@ -60,6 +59,7 @@ def main() -> None:
     )
     parser.add_argument("--bundles", type=int, default=50_000_000, help="bundles for the compiled engine")
     options = parser.parse_args()
+    os.environ["AIEPIPE_NO_CACHE"] = "1"
     print(f"{'loop':16}{'first run':>12}{'compiled':>16}{'plain':>16}{'ratio':>9}")
     for name, lines in (("scalar", SCALAR), ("hardware loop", HARDWARE_LOOP), ("16-bit MACs", MACS)):
         first, compiled = measure(lines, "jit", options.bundles)

@@ -30,9 +30,9 @@ from .emission import (
 )
 from .flight import BranchKey, Key, Shape, StageKey, WriteKey, cells, sooner, stage_of, value_types
 from .operations import as_lanes, chosen, compute
-from .plain import branch_key
+from .plain import branch_key, conflict_mask
 from .program import CannotIssue, Issue, Program
-from .state import EXIT_PC, EXIT_SHAPE, FUEL, PlainValue
+from .state import EXIT_PC, EXIT_SHAPE, FUEL, STACK_HIGH, STACK_LOW, STACK_PC, STALLS, PlainValue
 from .survey import Survey
 
 WINDOW_BYTES = 256
@@ -85,6 +85,8 @@ class Surroundings:
     names: Names
     number: Callable[[Place], int]
     shape_number: Callable[[Shape], int]
+    checked: bool = False
+    """Mark accesses in the shadows of memories, and follow the stack pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ class BlockTranslator:
         self._around = around
         self._program = around.program
         self._place = place
-        self._writer = Writer(around.names)
+        self._writer = Writer(around.names, checked=around.checked)
+        self._stalls: Operand | None = None
+        """Cycles lost to bank conflicts in this block so far."""
         self._block = Block()
         self._loaded: dict[str, int] = {}
         """Where in the state a value in flight was loaded from, by its LLVM name."""
@@ -147,7 +151,7 @@ class BlockTranslator:
     def _bundle(self, issue: Issue) -> int | None:
         """Emit one bundle; gives the next one's address, None where the block is over."""
         w, pc = self._writer, issue.bundle.address
-        w.pc = pc
+        w.pc, w.accesses, w.unwritten = pc, [], []
         overlays = self._overlays()
         effects: list[tuple[Stage, Effect, dict[Value, Operand]]] = []
         later: list[_Flying] = []
@@ -160,12 +164,41 @@ class BlockTranslator:
             effects.extend((stage, effect, environment) for effect in stage.effects)
             later.extend(self._next_stage(item.key, environment))
         loops = self._loops(pc)
+        self._report_unwritten()
         self._flight = [f for f in self._flight if not (isinstance(f.key, StageKey) and f.key.due == 0)]
         for stage, effect, environment in effects:
             self._apply(stage, effect, environment, pc)
         self._flight.extend(later)
         self._count += 1
+        self._count_conflicts()
         return self._advance(issue, loops)
+
+    def _report_unwritten(self) -> None:
+        """Where loads of unwritten bytes go: out of the block, before the bundle has changed anything."""
+        w = self._writer
+        if not w.unwritten:
+            return
+        go_on = w.names.fresh("written")
+        w.line(f"br label %{go_on}")
+        for label in w.unwritten:
+            w.label(label)
+            self._side_exit()
+        w.label(go_on)
+
+    def _count_conflicts(self) -> None:
+        """As plain.bank_conflicts does."""
+        w = self._writer
+        for number, (address, size) in enumerate(w.accesses):
+            meets: Operand | None = None
+            for earlier, other in w.accesses[:number]:
+                differs = w.assign(I32, f"xor {address.typed}, {earlier.text}")
+                masked = w.assign(I32, f"and {differs.typed}, {conflict_mask(size, other)}")
+                same = w.assign(I1, f"icmp eq {masked.typed}, 0")
+                meets = same if meets is None else w.assign(I1, f"or {meets.typed}, {same.text}")
+            if meets is not None:
+                lost = w.assign(I64, f"zext {meets.typed} to i64")
+                before = self._stalls
+                self._stalls = lost if before is None else w.assign(I64, f"add {before.typed}, {lost.text}")
 
     def _overlays(self) -> dict[str, dict[int, Cached]]:
         """For each bypass, the cells that a read along it sees before they land."""
@@ -262,6 +295,8 @@ class BlockTranslator:
                 remaining.append(_Flying(key, item.values))
             elif isinstance(key, WriteKey):
                 w.write(register(key.register), item.values[0])
+                if key.register == "SP" and self._around.checked:
+                    self._note_stack(item.values[0])
                 if key.register == "LE":
                     new_end = item.values[0]
             else:
@@ -283,6 +318,19 @@ class BlockTranslator:
             self._loop(issue, loops)
         w.line(f"br label %b{self._jump_to(issue.bundle.end)}")
         return None
+
+    def _note_stack(self, pointer: Operand) -> None:
+        """As the plain engine's `_note_stack` does."""
+        w = self._writer
+        value = w.resize(pointer, I32)
+        for place, predicate in ((STACK_LOW, "ult"), (STACK_HIGH, "ugt")):
+            old = w.load_state(place, I32)
+            further = w.assign(I1, f"icmp {predicate} {value.typed}, {old.text}")
+            w.store_state(place, w.assign(I32, f"select {further.typed}, {value.typed}, {old.typed}"))
+            if place == STACK_HIGH:
+                at = w.load_state(STACK_PC, I32)
+                here = literal(I32, w.pc)
+                w.store_state(STACK_PC, w.assign(I32, f"select {further.typed}, {here.typed}, {at.typed}"))
 
     def _count_down(self, loops: Operand, landing: list[_Flying]) -> Operand:
         """LC counts down where the loop goes round; a branch that lands here goes before."""
@@ -379,6 +427,10 @@ class BlockTranslator:
     def _save(self) -> None:
         """Registers and values in flight to the state, as the next block expects them."""
         self._writer.write_back()
+        if self._stalls is not None:
+            before = self._writer.load_state(STALLS, I64)
+            total = self._writer.assign(I64, f"add {before.typed}, {self._stalls.text}")
+            self._writer.store_state(STALLS, total)
         values = [value for item in self._flight for value in item.values]
         for (offset, _), value in zip(cells(self._shape(), self._program), values, strict=True):
             if self._loaded.get(value.text) != offset:

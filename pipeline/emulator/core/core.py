@@ -10,10 +10,10 @@ from ...isa.semantics import UndefinedMode
 from ...isa.semantics.registers import register
 from .jit import JitEngine
 from .plain import Fault, PlainEngine
-from .port import CorePort, CoreStop
+from .port import CoreChecks, CorePort, CoreStop
 from .program import PROGRAM_BYTES, CannotIssue, Program
 from .regions import default_store
-from .state import Memory, State, decode, encode
+from .state import NO_STACK, STACK_HIGH, STACK_LOW, STACK_PC, STALLS, Memory, State, decode, encode
 
 EngineName: TypeAlias = Literal["jit", "plain"]
 
@@ -23,7 +23,9 @@ class Core:
 
     `program` is the 16 KiB of program memory, shared with the tile: call `program_changed` after
     writing it. `memories` are South, West, North and own data memory as the core sees them, 64 KiB each,
-    None where there is none. Faults raise EmulationError with the tile's name and the pc.
+    None where there is none. With `checks` each memory is followed in its storage by its shadow
+    (emulator/memory.py), in which accesses are marked, and loads of bytes that nobody wrote are reported.
+    Faults raise EmulationError with the tile's name and the pc.
     """
 
     def __init__(
@@ -35,14 +37,15 @@ class Core:
         *,
         core_id: int = 0,
         engine: EngineName = "jit",
+        checks: CoreChecks | None = None,
     ) -> None:
         if len(program) != PROGRAM_BYTES or len(memories) != 4:
             raise ValueError("a core has 16 KiB of program memory and four data memories")
         self.name = name
         self.core_id = core_id
-        self._state = State(memories)
+        self._state = State(memories, checked=checks is not None)
         self._program = Program(program)
-        self._plain = PlainEngine(self._state, self._program, port)
+        self._plain = PlainEngine(self._state, self._program, port, checks)
         self._jit: JitEngine | None = None
         if engine == "jit":
             self._jit = JitEngine(self._state, self._program, self._plain, default_store())
@@ -57,6 +60,19 @@ class Core:
     def bundles(self) -> int:
         """Bundles issued since the core was made."""
         return self._plain.bundles
+
+    @property
+    def stalls(self) -> int:
+        """Cycles lost to bank conflicts of its own accesses since the core was made."""
+        return self._state.long(STALLS)
+
+    @property
+    def stack(self) -> tuple[int, int, int] | None:
+        """Lowest and highest value of the stack pointer, and the pc of the latter; only with checks."""
+        low = self._state.word(STACK_LOW)
+        if low == NO_STACK:
+            return None
+        return low, self._state.word(STACK_HIGH), self._state.word(STACK_PC)
 
     def reset(self) -> None:
         """Registers to zero, pc to 0, nothing in flight. Program and data memory stay."""

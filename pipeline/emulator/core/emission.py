@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ...isa.semantics.registers import Register, registers
 from ...isa.semantics.value import Type, Value
-from .state import POINTER_TABLE, REGISTERS, cell_bytes
+from ..memory import LOADED, STORED, WRITTEN
+from .state import POINTER_TABLE, QUADRANT_BYTES, REGISTERS, cell_bytes
 
 STATUS_DISPATCH = 0
 """Go on at EXIT_PC with shape EXIT_SHAPE, wherever that is."""
@@ -87,12 +88,17 @@ class Names:
 class Writer:
     """Lines of one block."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, checked: bool = False) -> None:
         self.names = names
+        self.checked = checked
         self.lines: list[str] = []
         self.pc = 0
         self.fault: str | None = None
         """The label to go to when a memory access cannot be made, once there is such an access."""
+        self.unwritten: list[str] = []
+        """Labels that are jumped to by loads of bytes which nobody wrote; only with `checked`."""
+        self.accesses: list[tuple[Operand, int]] = []
+        """Addresses (32 bits) and sizes of the bundle's accesses."""
         self._registers: dict[int, Cached] = {}
         self._dirty: set[int] = set()
         self._pointers: dict[int, str] = {}
@@ -247,17 +253,52 @@ class Writer:
         fine = self.names.fresh("fine")
         self.line(f"br i1 {bad.text}, label %{self.fault}, label %{fine}, !prof !0")
         self.label(fine)
+        self.accesses.append((wide, size))
         offset = self.assign(Type(32), f"and {wide.typed}, 65535")
         pointer = "%" + self.names.fresh()
         self.line(f"{pointer} = getelementptr i8, ptr {base}, i32 {offset.text}")
         return pointer
 
     def load(self, address: Operand, type_: Type) -> Operand:
-        pointer = self.address(address, type_.bits // 8)
+        size = type_.bits // 8
+        pointer = self.address(address, size)
+        if self.checked:
+            self._check_load(pointer, size)
         return self.assign(type_, f"load {llvm_type(type_)}, ptr {pointer}, align 1")
 
     def store(self, pointer: str, value: Operand) -> None:
         self.line(f"store {value.typed}, ptr {pointer}, align 1")
+        if self.checked:
+            self._mark(pointer, value.type.bits // 8, WRITTEN | STORED)
+
+    def _check_load(self, pointer: str, size: int) -> None:
+        """Mark a load; leave the bundle to the plain engine, which reports, if a byte was never written."""
+        shadow = self._mark(pointer, size, LOADED)
+        written = literal(shadow.type, sum(WRITTEN << 8 * i for i in range(size)))
+        if shadow.type.is_vector:
+            written = Operand(shadow.type, llvm_constant(shadow.type, (WRITTEN,) * size))
+            masked = self.assign(shadow.type, f"and {shadow.typed}, {written.text}")
+            whole = Type(8 * size)
+            masked = self.assign(whole, f"bitcast {masked.typed} to {llvm_type(whole)}")
+            written = literal(whole, sum(WRITTEN << 8 * i for i in range(size)))
+        else:
+            masked = self.assign(shadow.type, f"and {shadow.typed}, {written.text}")
+        fine = self.assign(Type(1), f"icmp eq {masked.typed}, {written.text}")
+        report, go_on = self.names.fresh("report"), self.names.fresh("written")
+        self.unwritten.append(report)
+        self.line(f"br i1 {fine.text}, label %{go_on}, label %{report}, !prof !1")
+        self.label(go_on)
+
+    def _mark(self, pointer: str, size: int, marks: int) -> Operand:
+        """Set bits in the shadow of an access; gives the shadow with them."""
+        place = "%" + self.names.fresh("s")
+        self.line(f"{place} = getelementptr i8, ptr {pointer}, i64 {QUADRANT_BYTES}")
+        type_ = Type(8, size) if size > 8 else Type(8 * size)
+        old = self.assign(type_, f"load {llvm_type(type_)}, ptr {place}, align 1")
+        bits = (marks,) * size if type_.is_vector else (sum(marks << 8 * i for i in range(size)),)
+        new = self.assign(type_, f"or {old.typed}, {llvm_constant(type_, bits)}")
+        self.line(f"store {new.typed}, ptr {place}, align 1")
+        return new
 
     # Operations
 

@@ -91,7 +91,9 @@ class JitEngine:
         if entry is None and not self._behind:
             if self._program.issue(place.pc).ports:
                 return None
-            region = self._store.region(self._program, place, self._loop_ends, self._learned)
+            region = self._store.region(
+                self._program, place, self._loop_ends, self._learned, checked=self._state.checked
+            )
             for known, number in region.entries.items():
                 self._entries.setdefault(known, _Entry(region, number))
             self._loop_ends |= region.loop_ends

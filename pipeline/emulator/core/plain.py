@@ -7,20 +7,25 @@ what is due land; go to the next bundle, the start of a zero-overhead loop, or a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ...isa.semantics.meaning import BRANCH_DELAY, Branch, Effect, PortUse, Stage, Store, Write
 from ...isa.semantics.registers import register
 from ...isa.semantics.value import RegisterRead, Type, Value
+from ..memory import LOADED, STORED, WRITTEN
 from .flight import BranchKey, Item, StageKey, WriteKey, sooner, stage_of
 from .operations import as_signed, compute, evaluate, plain_constant
-from .port import CorePort, CoreStop, StopKind
+from .port import CoreChecks, CorePort, CoreStop, StopKind
 from .program import Issue, Program
 from .state import (
     FIRST_QUADRANT,
     QUADRANT_BYTES,
     QUADRANTS,
     REGISTERS,
+    STACK_HIGH,
+    STACK_LOW,
+    STACK_PC,
+    STALLS,
     PlainValue,
     State,
     cell_bytes,
@@ -40,7 +45,10 @@ class Fault(Exception):
 class PlainEngine:
     """Executes bundles on a `State`. `pc` and `flight` are the rest of what a core is at a given moment."""
 
-    def __init__(self, state: State, program: Program, port: CorePort) -> None:
+    def __init__(
+        self, state: State, program: Program, port: CorePort, checks: CoreChecks | None = None
+    ) -> None:
+        self.checks = checks
         self.state = state
         self.program = program
         self.port = port
@@ -50,6 +58,8 @@ class PlainEngine:
         self.observe: Callable[[str, int], None] | None = None
         """Told the name and the key of each choice that is evaluated."""
         self._served: dict[PortUse, tuple[PlainValue, ...]] = {}
+        self._accesses: list[tuple[int, int]] = []
+        """Addresses and sizes of the bundle's accesses to data memory."""
 
     @property
     def waiting(self) -> bool:
@@ -90,6 +100,9 @@ class PlainEngine:
         self._served = {}
         self._advance(issue, loops=loops)
         self.bundles += 1
+        if len(self._accesses) > 1:
+            self.state.set_long(STALLS, self.state.long(STALLS) + bank_conflicts(self._accesses))
+        self._accesses = []
         return None
 
     # Evaluation
@@ -118,7 +131,10 @@ class PlainEngine:
             case "load":
                 where = environment[node.args[0]]
                 assert isinstance(where, int)
-                return decode(node.type, self.memory(where, cell_bytes(node.type), "load"))
+                size = cell_bytes(node.type)
+                data = decode(node.type, self.memory(where, size, "load"))
+                self._mark(where, size, LOADED)
+                return data
             case "return_address":
                 return self.program.return_address(address)
             case "choose":
@@ -154,7 +170,20 @@ class PlainEngine:
         memory = self.state.memories.get(quadrant)
         if memory is None:
             raise Fault("out-of-range", describe_range(what, size, address))
+        self._accesses.append((address, size))
         return memory[offset : offset + size]
+
+    def _mark(self, address: int, size: int, marks: int) -> None:
+        """Note an access in the memory's shadow, and report a load of what nobody wrote."""
+        if not self.state.checked:
+            return
+        quadrant, offset = divmod(address, QUADRANT_BYTES)
+        shadow = self.state.shadows[quadrant]
+        places = range(offset, offset + size)
+        if marks == LOADED and self.checks is not None and not all(shadow[i] & WRITTEN for i in places):
+            self.checks.unwritten_load(self.pc, address, size)
+        for i in places:
+            shadow[i] |= marks
 
     # Effects
 
@@ -166,6 +195,7 @@ class PlainEngine:
                 size = cell_bytes(effect.value.type)
                 target = self.memory(where, size, "store")
                 target[:] = encode(effect.value.type, environment[effect.value])
+                self._mark(where, size, WRITTEN | STORED)
             case Write():
                 key = WriteKey(effect.ready - stage.offset, effect.register, effect.bypass)
                 self.flight.append(Item(key, (environment[effect.value],)))
@@ -195,6 +225,8 @@ class PlainEngine:
                 remaining.append(Item(key, item.values))
             elif isinstance(key, WriteKey):
                 self.state.write(key.register, item.values[0])
+                if key.register == "SP" and self.state.checked:
+                    self._note_stack(item.values[0])
             elif not key.conditional or item.values[0]:
                 where = item.values[-1] if key.target is None else key.target
                 assert isinstance(where, int)
@@ -207,6 +239,14 @@ class PlainEngine:
             self.pc = self.state.read_scalar("LS")
         else:
             self.pc = issue.bundle.end
+
+    def _note_stack(self, pointer: PlainValue) -> None:
+        assert isinstance(pointer, int)
+        state = self.state
+        state.set_word(STACK_LOW, min(pointer, state.word(STACK_LOW)))
+        if pointer > state.word(STACK_HIGH):
+            state.set_word(STACK_HIGH, pointer)
+            state.set_word(STACK_PC, self.pc)
 
     # Ports
 
@@ -271,6 +311,30 @@ class PlainEngine:
 
     def _stop(self, kind: StopKind, number: int = 0, value: int = 0) -> CoreStop:
         return CoreStop(kind, self.pc, number, value)
+
+
+def bank_conflicts(accesses: Sequence[tuple[int, int]]) -> int:
+    """Accesses of one bundle that wait for an earlier one: to the same bank, 128 bits wide."""
+    return sum(
+        any(conflict_mask(size, other) & (address ^ earlier) == 0 for earlier, other in accesses[:number])
+        for number, (address, size) in enumerate(accesses)
+    )
+
+
+def conflict_mask(size: int, other: int) -> int:
+    """Address bits in which two accesses must differ not to meet in a bank.
+
+    A memory has eight banks of 8 KiB, 128 bits wide; two of them side by side make 16 KiB of consecutive
+    addresses, bit 4 tells which one (facts 2.4; mlir-aie allocates in four banks of 16 KiB). An access of
+    256 bits takes both.
+    """
+    both = max(size, other) > BANK_WIDTH_BYTES
+    return BANK_PAIR_MASK if both else BANK_PAIR_MASK | BANK_WIDTH_BYTES
+
+
+BANK_WIDTH_BYTES = 16
+BANK_PAIR_MASK = 0xFC000
+"""Bits of a 20-bit address above 16 KiB."""
 
 
 def branch_key(branch: Branch, origin: int) -> BranchKey:

@@ -61,6 +61,14 @@ class CorePort(Protocol):
         ...
 
 
+class CoreChecks(Protocol):
+    """Is told what only a checked engine looks for."""
+
+    def unwritten_load(self, pc: int, address: int, size: int) -> None:
+        """The bundle at `pc` loads `size` bytes at a core's address, of which not all were ever written."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CoreStop:
     """Why `Core.run` came back. `pc` is the byte address of the bundle that it will go on with.

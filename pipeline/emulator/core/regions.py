@@ -52,14 +52,16 @@ class RegionStore:
         start: Place,
         loop_ends: frozenset[int],
         learned: Mapping[str, frozenset[int]],
+        *,
+        checked: bool = False,
     ) -> CompiledRegion:
-        """The region of what can be reached from `start`. Raises CannotIssue if there is nothing there."""
-        name = _name(program, start, loop_ends, learned)
+        """The region of what can be reached from `start`."""
+        name = _name(program, start, loop_ends, learned, checked)
         found = self._regions.get(name)
         if found is None:
             stored = self._read(name)
             if stored is None:
-                stored = _compile(program, start, loop_ends, learned)
+                stored = _compile(program, start, loop_ends, learned, checked)
                 self._write(name, stored)
             found = self._regions[name] = stored.load()
         return found
@@ -133,17 +135,25 @@ class _Stored:
 
 
 def _compile(
-    program: Program, start: Place, loop_ends: frozenset[int], learned: Mapping[str, frozenset[int]]
+    program: Program,
+    start: Place,
+    loop_ends: frozenset[int],
+    learned: Mapping[str, frozenset[int]],
+    checked: bool,
 ) -> _Stored:
-    region = translate(program, [start], loop_ends=loop_ends, learned=learned)
+    region = translate(program, [start], loop_ends=loop_ends, learned=learned, checked=checked)
     return _Stored(native.compile_object(region.text), region.entries, region.shapes, region.loop_ends)
 
 
 def _name(
-    program: Program, start: Place, loop_ends: frozenset[int], learned: Mapping[str, frozenset[int]]
+    program: Program,
+    start: Place,
+    loop_ends: frozenset[int],
+    learned: Mapping[str, frozenset[int]],
+    checked: bool,
 ) -> str:
     known = sorted((choice, sorted(keys)) for choice, keys in learned.items())
-    parts = (_FORMAT, _version(), native.host(), start, sorted(loop_ends), known)
+    parts = (_FORMAT, _version(), native.host(), start, sorted(loop_ends), known, checked)
     return hashlib.sha256(repr(parts).encode() + bytes(program.code)).hexdigest()
 
 

@@ -7,6 +7,7 @@ Plain values are ints (scalars, unsigned) and tuples of ints (vectors, lane 0 fi
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -24,12 +25,21 @@ QUADRANTS = ("South", "West", "North", "own")
 FIRST_QUADRANT = 4
 """A core sees its four data memories at 0x40000, 0x50000, 0x60000 and 0x70000 (facts 6)."""
 
+NO_STACK = 0xFFFFFFFF
+"""STACK_LOW while SP has not been set."""
+
 _POINTERS = 16
 """One for each value of a 20-bit address' top four bits; 0 where the core has no memory."""
 POINTER_TABLE = 0
 FUEL = 8 * _POINTERS
 EXIT_PC = FUEL + 8
 EXIT_SHAPE = EXIT_PC + 4
+STALLS = EXIT_SHAPE + 4
+"""Cycles lost to bank conflicts, 64 bits."""
+STACK_LOW = STALLS + 8
+"""Lowest and highest value of SP, and the pc of the bundle that set the latter; kept by checked engines."""
+STACK_HIGH = STACK_LOW + 4
+STACK_PC = STACK_HIGH + 4
 REGISTERS = 192
 _REGISTER_BYTES = (file_size() + 63) // 64 * 64
 FLIGHT = REGISTERS + _REGISTER_BYTES
@@ -65,9 +75,14 @@ def decode(type_: Type, data: bytes | memoryview) -> PlainValue:
 
 
 class State:
-    """Registers of one core, and the window on its data memories."""
+    """Registers of one core, and the window on its data memories.
 
-    def __init__(self, memories: Sequence[Memory | None]) -> None:
+    `checked`: behind each memory, in the same storage, lies its shadow, a byte for each (emulator/memory.py).
+    """
+
+    def __init__(self, memories: Sequence[Memory | None], *, checked: bool = False) -> None:
+        self.checked = checked
+        self.shadows: dict[int, memoryview] = {}
         self.buffer = np.zeros(STATE_BYTES + 64, dtype=np.uint8)
         start = -self.buffer.ctypes.data % 64
         self.buffer = self.buffer[start : start + STATE_BYTES]
@@ -82,6 +97,10 @@ class State:
                 raise ValueError("a data memory is 64 KiB of contiguous bytes")
             pointers[FIRST_QUADRANT + index] = memory.ctypes.data
             self.memories[FIRST_QUADRANT + index] = memory.data
+            if checked:
+                shadow = (ctypes.c_uint8 * QUADRANT_BYTES).from_address(memory.ctypes.data + QUADRANT_BYTES)
+                self.shadows[FIRST_QUADRANT + index] = memoryview(shadow).cast("B")
+        self.set_word(STACK_LOW, NO_STACK)
 
     def clear_registers(self) -> None:
         self.buffer[REGISTERS : REGISTERS + _REGISTER_BYTES] = 0
@@ -117,3 +136,6 @@ class State:
     def word(self, offset: int) -> int:
         """A 32-bit header field."""
         return int.from_bytes(self.view[offset : offset + 4], "little")
+
+    def set_word(self, offset: int, value: int) -> None:
+        self.view[offset : offset + 4] = value.to_bytes(4, "little")

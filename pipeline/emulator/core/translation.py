@@ -54,9 +54,13 @@ def translate(
     *,
     loop_ends: Iterable[int] = (),
     learned: Mapping[str, frozenset[int]] | None = None,
+    checked: bool = False,
 ) -> Region:
-    """One region from `starts`. `learned` are keys of choices that were met, by the choice's name."""
-    return _Translation(program, tuple(starts), loop_ends, learned or {}).run()
+    """One region from `starts`. `learned` are keys of choices that were met, by the choice's name.
+
+    `checked` code marks what it does to memory.
+    """
+    return _Translation(program, tuple(starts), loop_ends, learned or {}, checked=checked).run()
 
 
 class _Translation:
@@ -66,12 +70,16 @@ class _Translation:
         starts: tuple[Place, ...],
         loop_ends: Iterable[int],
         learned: Mapping[str, frozenset[int]],
+        *,
+        checked: bool,
     ) -> None:
         self._starts = starts
         found = survey(program, {start.pc for start in starts})
         ends = frozenset({0, *found.loop_ends, *loop_ends})
         self._names = Names()
-        self._around = Surroundings(program, found, ends, learned, self._names, self._number, self._shape)
+        self._around = Surroundings(
+            program, found, ends, learned, self._names, self._number, self._shape, checked
+        )
         self._numbers: dict[Place, int] = {}
         self._shapes: dict[Shape, int] = {}
         self._nodes: dict[Place, _Node] = {}

@@ -107,14 +107,31 @@ class FakePort:
 class Bench:
     """A core with own and South memory, running `code` from address 0."""
 
-    def __init__(self, code: bytes, engine: Engine = "plain", *, core_id: int = 0) -> None:
+    def __init__(
+        self, code: bytes, engine: Engine = "plain", *, core_id: int = 0, checked: bool = False
+    ) -> None:
         self.program = bytearray(PROGRAM_BYTES)
         self.program[: len(code)] = code
-        self.own: Bytes = np.zeros(0x10000, np.uint8)
-        self.south: Bytes = np.zeros(0x10000, np.uint8)
+        storage: Bytes = np.zeros(0x20000, np.uint8)
+        self.own, self.shadow = storage[:0x10000], storage[0x10000:]
+        south: Bytes = np.zeros(0x20000, np.uint8)
+        self.south = south[:0x10000]
         self.port = FakePort()
+        self.unwritten: list[tuple[int, int, int]] = []
+        """Loads of bytes that nobody wrote: pc, address, size."""
         memories = (self.south, None, None, self.own)
-        self.core = Core("core (0,2)", self.port, self.program, memories, core_id=core_id, engine=engine)
+        self.core = Core(
+            "core (0,2)",
+            self.port,
+            self.program,
+            memories,
+            core_id=core_id,
+            engine=engine,
+            checks=self if checked else None,
+        )
+
+    def unwritten_load(self, pc: int, address: int, size: int) -> None:
+        self.unwritten.append((pc, address, size))
 
     def set(self, registers: Mapping[str, int]) -> Bench:
         for name, value in registers.items():

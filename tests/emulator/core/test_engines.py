@@ -102,10 +102,11 @@ def outcome(bench: Bench, budgets: Iterator[int] | list[int]) -> list[CoreStop |
     return stops
 
 
-def compare(code: bytes, seed: int, budgets: list[int]) -> tuple[Bench, Bench]:
-    plain, jit = Bench(code, "plain"), Bench(code, "jit")
+def compare(code: bytes, seed: int, budgets: list[int], *, checked: bool = False) -> tuple[Bench, Bench]:
+    plain, jit = Bench(code, "plain", checked=checked), Bench(code, "jit", checked=checked)
     for bench in (plain, jit):
         prepare(bench, seed)
+        bench.shadow[:] = np.random.default_rng(seed).random(0x10000) < 0.999
     ends = [outcome(bench, budgets) for bench in (plain, jit)]
     assert ends[0] == ends[1]
     if isinstance(ends[0][-1], str):
@@ -118,6 +119,10 @@ def compare(code: bytes, seed: int, budgets: list[int]) -> tuple[Bench, Bench]:
     assert not differences
     assert np.array_equal(plain.own, jit.own)
     assert plain.core.bundles == jit.core.bundles
+    assert plain.core.stalls == jit.core.stalls
+    assert plain.core.stack == jit.core.stack
+    assert np.array_equal(plain.shadow, jit.shadow)
+    assert plain.unwritten == jit.unwritten
     assert plain.port.log == jit.port.log
     assert plain.port.sent == jit.port.sent
     return plain, jit
@@ -127,6 +132,12 @@ def compare(code: bytes, seed: int, budgets: list[int]) -> tuple[Bench, Bench]:
 @given(st.integers(0, 2**32))
 def test_straight_lines(seed: int) -> None:
     compare(straight_line(seed, 8) + assemble(*[""] * 20), seed, [28])
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32))
+def test_checked_straight_lines(seed: int) -> None:
+    compare(straight_line(seed, 8) + assemble(*[""] * 20), seed, [28], checked=True)
 
 
 @settings(max_examples=8, deadline=None)

@@ -30,7 +30,10 @@ def run(statement: str, engine: Engine = "plain", /, **registers: Lanes | int) -
 
 def numbers(dtype: Any, count: int, seed: int) -> Lanes:
     """Lanes over the whole range of an integer type, its ends among them."""
-    info = np.iinfo(dtype)
-    lanes: Lanes = np.random.default_rng(seed).integers(info.min, info.max, count, dtype=dtype, endpoint=True)
-    lanes[:4] = [info.min, info.max, 0, info.max]
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    generator = np.random.default_rng(seed)
+    lanes: Lanes = np.array(
+        [int(n) for n in generator.integers(low, high, count, endpoint=True)], dtype=dtype
+    )
+    lanes[:4] = [low, high, 0, high]
     return lanes

@@ -17,7 +17,7 @@ from typing import Annotated, NoReturn, TypeVar
 import typer
 
 from . import __version__
-from .errors import AiepipeError, ConditionNotMet, UsageError
+from .errors import AiepipeError, ConditionNotMet, DeviceError, UsageError
 from .report.failure import error_json, error_text
 from .report.json_report import report_json
 from .report.progress import progress_line
@@ -684,3 +684,21 @@ def emulate_command(
         return done.exit_code
     sys.stderr.write(failed + "\n")
     return ConditionNotMet.exit_code
+
+
+@app.command("doctor")
+def doctor_command(as_json: Json = False) -> int:
+    """Execute what a run needs, stage by stage, and say what to do about what fails.
+
+    Exit code 0: all that the emulated device needs works; 4: it does not.
+    """
+    from .flows.doctor import doctor  # noqa: PLC0415
+    from .report.doctor import doctor_json, print_doctor  # noqa: PLC0415
+
+    with progress_line() as progress:
+        report = doctor(progress)
+    if as_json:
+        sys.stdout.write(doctor_json(report))
+    else:
+        print_doctor(report, sys.stdout)
+    return 0 if report.usable else DeviceError.exit_code

@@ -370,6 +370,43 @@ class DeviceReport:
     detail: str = ""
 
 
+class CheckStatus(enum.Enum):
+    """Outcome of one of the doctor's checks. ABSENT: not there, and nothing needs it."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One of the doctor's checks, done: not looked for but executed. `stage` groups them; `needed` ones
+    decide whether the emulated way works."""
+
+    stage: str
+    name: str
+    status: CheckStatus
+    detail: str
+    remedy: str | None = None
+    needed: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """All checks in order; `hardware`: whether there is an NPU that a run would use."""
+
+    checks: tuple[Check, ...]
+    hardware: bool
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def usable(self) -> bool:
+        """Whether all that the emulated way needs works."""
+        return all(check.status is not CheckStatus.FAILED for check in self.checks if check.needed)
+
+
 @dataclass(frozen=True, slots=True)
 class BuildRunReport:
     """All that `build`, `run` and `build-run` have to tell; parts that did not happen are empty or None.

@@ -53,7 +53,7 @@ class Hardware:
 def find_hardware(probe: Probe | None = None) -> Hardware:
     """Looks for pyxrt and a device node that this user may open."""
     probe = probe if probe is not None else Probe()
-    module, fault, remedy = _find_pyxrt(probe)
+    module, fault, remedy = find_pyxrt(probe)
     absent, remedies = ([fault], [remedy]) if fault else ([], [])
     nodes = probe.device_nodes()
     if not nodes:
@@ -96,7 +96,7 @@ def open_device_module(
     )
 
 
-def _find_pyxrt(probe: Probe) -> tuple[DeviceModule | None, str, str]:
+def find_pyxrt(probe: Probe) -> tuple[DeviceModule | None, str, str]:
     """The module, or what is wrong and what to do."""
     try:
         module = probe.import_module("pyxrt")

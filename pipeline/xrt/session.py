@@ -23,6 +23,7 @@ from ..program import CallingConvention
 from ..verdict import EventKind, HostEvent
 from .api import BufferObject, DeclaredKernel, DeviceModule, HardwareContext, KernelHandle, RunHandle, member
 from .events import acting
+from .failures import explain
 from .intervals import Intervals
 from .memory import Bytes
 
@@ -315,21 +316,17 @@ def _device_call(doing: str) -> Generator[None]:
     except (RuntimeError, IndexError, TypeError, ValueError, OSError, MemoryError) as error:
         if isinstance(error.__cause__, AiepipeError):
             raise error.__cause__ from error
-        raise DeviceError(f"{doing} failed: {error}", remedy=_remedy(str(error))) from error
+        raise device_error(f"{doing} failed: {error}", str(error)) from error
 
 
-_REMEDIES = (
-    ("No such device", "check that /dev/accel/accel0 exists and that you are in the group 'render'"),
-    ("Could not open device", "check that /dev/accel/accel0 exists and that you are in the group 'render'"),
-    ("err=-11", "raise the locked-memory limit (ulimit -l unlimited): the driver pins 64 MiB"),
-    ("CREATE_HWCTX", "close other programs that use the NPU; compare the xclbin's columns with the device's"),
-    ("err=-5", "the context is dead: see dmesg, reload amdxdna, and let one program at a time use the NPU"),
-    ("err=-22", "driver, XRT and firmware may not belong together: compare their versions"),
-)
-
-
-def _remedy(text: str) -> str | None:
-    return next((remedy for part, remedy in _REMEDIES if part in text), None)
+def device_error(message: str, said: str) -> DeviceError:
+    """An error whose code, cause and remedy are those that the catalogue has for what the device `said`."""
+    known = explain(said)
+    if known is None:
+        return DeviceError(message)
+    made = DeviceError(f"{message} ({known.code}: {known.cause})", remedy=known.remedy)
+    made.code = known.code
+    return made
 
 
 def _short(state: str) -> str:

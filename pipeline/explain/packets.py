@@ -33,7 +33,7 @@ def explain_control_packets(data: bytes) -> ControlPackets:
         readings.append(_explained(packets, len(data), HEADER_NOTE if headers else PLAIN_NOTE))
     if not readings:
         raise failure or ArtifactError("no control packets", artifact=control_packet.ARTIFACT)
-    return max(readings, key=_known)
+    return max(readings, key=_likelihood)
 
 
 def look_like_control_packets(data: bytes) -> bool:
@@ -47,8 +47,8 @@ def look_like_control_packets(data: bytes) -> bool:
         found = explain_control_packets(data)
     except ArtifactError:
         return False
-    aligned = all(packet.address % WORD_BYTES == 0 for packet in found.packets)
-    return aligned and _known(found) == len(found.packets) and any(map(_is_register, found.packets))
+    known, registers = _likelihood(found)
+    return known == 1 and registers > 0
 
 
 def _explained(packets: Sequence[ControlPacket], size_bytes: int, note: str) -> ControlPackets:
@@ -77,8 +77,10 @@ def _explained(packets: Sequence[ControlPacket], size_bytes: int, note: str) -> 
     return ControlPackets(size_bytes, tuple(steps), (note,))
 
 
-def _known(found: ControlPackets) -> int:
-    return sum(bool(packet.registers) for packet in found.packets)
+def _likelihood(found: ControlPackets) -> tuple[float, int]:
+    """The share of packets with an address that there can be, and how many of them are for registers."""
+    known = sum(bool(packet.registers) and packet.address % WORD_BYTES == 0 for packet in found.packets)
+    return known / max(1, len(found.packets)), sum(map(_is_register, found.packets))
 
 
 def _is_register(packet: ControlPacketStep) -> bool:

@@ -52,8 +52,9 @@ def routes(state: RegisterState, columns: int) -> tuple[tuple[Route, ...], bool]
     columns = min(columns, MOST_COLUMNS)
     found: list[Route] = []
     hops = 0
-    for tile, slave in _sources(state, columns):
-        for route in _from(state, columns, tile, slave):
+    passed: set[tuple[TileAddress, Port]] = set()
+    for tile, slave in _sources(state, columns, passed):
+        for route in _from(state, columns, tile, slave, passed):
             hops += len(route.hops)
             if len(found) == MOST_ROUTES or hops > MOST_HOPS:
                 return tuple(found), True
@@ -77,14 +78,23 @@ def _masters(state: RegisterState, tile: TileAddress) -> Iterator[tuple[Port, Ma
 # --------------------------------------------------------------------------- where routes begin
 
 
-def _sources(state: RegisterState, columns: int) -> Iterator[tuple[TileAddress, Port]]:
-    """Enabled slave ports into which words do not come from another switch."""
-    for tile in state.tiles():
-        if tile.row >= ROWS or tile.column >= columns:
-            continue
-        for port in SLAVES[tile.kind]:
-            if _slave(state, tile, port).enabled and not _is_driven(state, tile, port, columns):
-                yield tile, port
+def _sources(
+    state: RegisterState, columns: int, passed: set[tuple[TileAddress, Port]]
+) -> Iterator[tuple[TileAddress, Port]]:
+    """Enabled slave ports into which words do not come from another switch; then closed circles.
+
+    `passed` are the ports that routes drawn so far have passed: what is left when all sources are done is
+    fed by nothing but itself.
+    """
+    enabled = [
+        (tile, port)
+        for tile in state.tiles()
+        if tile.row < ROWS and tile.column < columns
+        for port in SLAVES[tile.kind]
+        if _slave(state, tile, port).enabled
+    ]
+    yield from (place for place in enabled if not _is_driven(state, *place, columns))
+    yield from (place for place in enabled if place not in passed)
 
 
 def _is_driven(state: RegisterState, tile: TileAddress, port: Port, columns: int) -> bool:
@@ -148,30 +158,37 @@ class _Way:
     seen: frozenset[tuple[TileAddress, Port]]
 
 
-def _from(state: RegisterState, columns: int, tile: TileAddress, slave: Port) -> Iterator[Route]:
+def _from(
+    state: RegisterState,
+    columns: int,
+    tile: TileAddress,
+    slave: Port,
+    passed: set[tuple[TileAddress, Port]],
+) -> Iterator[Route]:
     source = _source(state, tile, slave)
     ways = [_Way(tile, slave, (), None, frozenset())]
     while ways:
         way = ways.pop()
+        passed.add((way.tile, way.port))
         onward = list(_onward(state, way))
         ids = None if way.ids is None else tuple(sorted(way.ids))
         if not onward:
             yield Route(source, way.hops, None, ids, _why_nowhere(state, way))
         further: list[_Way] = []
-        for master, dropped, passed in onward:
+        for master, dropped, taken in onward:
             hops = (*way.hops, Hop(tile_of(way.tile), str(way.port), str(master), dropped))
             end = _end(state, way.tile, master)
             next_place = wire(way.tile, master, columns=columns) if end is None else None
-            passed_ids = None if passed is None else tuple(sorted(passed))
+            taken_ids = None if taken is None else tuple(sorted(taken))
             if next_place is None:
                 problem = "" if end is not None else f"there is nothing behind {master} of {way.tile}"
-                yield Route(source, hops, end, passed_ids, problem)
+                yield Route(source, hops, end, taken_ids, problem)
             elif next_place in way.seen:
                 yield Route(
-                    source, hops, None, passed_ids, f"in a circle to {next_place[1]} of {next_place[0]}"
+                    source, hops, None, taken_ids, f"in a circle to {next_place[1]} of {next_place[0]}"
                 )
             else:
-                further.append(_Way(*next_place, hops, passed, way.seen | {(way.tile, way.port)}))
+                further.append(_Way(*next_place, hops, taken, way.seen | {(way.tile, way.port)}))
         ways.extend(reversed(further))
 
 

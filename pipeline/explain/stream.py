@@ -14,13 +14,21 @@ from ..errors import ArtifactError
 from ..formats import lx6, txn
 from ..formats.instructions import InstructionStream, is_text
 from ..formats.lx6 import Lx6Stream
-from ..formats.reader import pack_words
+from ..formats.reader import pack_words, unpack_words
 from ..formats.txn import Transaction
 from ..npu.descriptors import descriptor_offset
 from ..npu.topology import ROWS, Direction, TileAddress, TileKind
 from .configuration import MOST_COMMANDS, Block, explain_block
 from .descriptors import BdKey, bd_at, bd_of, describe, start_of
-from .registers import LARGEST_COLUMN, RegisterState, access, place_of, tile_of
+from .registers import (
+    LARGEST_COLUMN,
+    MOST_WORDS_SHOWN,
+    WORD_BYTES,
+    RegisterState,
+    access,
+    place_of,
+    tile_of,
+)
 from .routes import routes
 
 DDR_APERTURE = 0x80000000
@@ -110,6 +118,8 @@ class _Run:
             case txn.Sync(column=column, row=row, direction=direction, channel=channel):
                 wait = _wait(column, row, direction, channel, op.columns, op.rows)
                 return replace(step, wait=wait) if wait is not None else replace(step, facts=_facts(op))
+            case txn.UpdateRegister(address=address):
+                return replace(step, registers=(access(address, None),), facts=_facts(op))
             case txn.DdrPatch(address=address, argument=argument, offset_bytes=offset):
                 return self._patch(step, address, argument, offset)
             case _:
@@ -226,7 +236,8 @@ def _facts(op: txn.Operation | lx6.Operation) -> tuple[FieldValue, ...]:
     for entry in fields(op):
         value: object = getattr(op, entry.name)
         if isinstance(value, bytes):
-            found.append(FieldValue(f"{entry.name}_bytes", len(value)))
+            words = unpack_words(value[: WORD_BYTES * MOST_WORDS_SHOWN])
+            found += [FieldValue(f"{entry.name} word {at}", word) for at, word in enumerate(words)]
         elif isinstance(value, int) and (value or entry.name not in _FIDELITY):
             found.append(FieldValue(entry.name, int(value)))
     return tuple(found)

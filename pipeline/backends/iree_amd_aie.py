@@ -9,13 +9,10 @@ xclbins here. Source: iree-amd-aie's CI command line; facts/iree-amd-aie.md sect
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import AiepipeError, ArtifactError, CompileError, UsageError
+from ..errors import ArtifactError, CompileError, UsageError
 from ..formats import instructions, txn, xclbin
 from ..formats.vmfb import ContainerKind
 from ..program import Artifact, Dispatch, Program
@@ -25,6 +22,7 @@ from .iree_kernels import ForeignKernel, assign, collect
 from .protocol import CompileOptions
 from .settings import BackendSettings, KnownSetting
 from .tool import ToolRun, run_tool
+from .work_folder import work_folder
 
 NAME = "iree-amd-aie"
 INSTANCE = "IREE"
@@ -43,7 +41,6 @@ whole tensors only where bindings are not folded."""
 
 # the newest name of the HAL that talks to the driver itself stands first
 _DRIVER_HALS = ("amdxdna", "xrt-lite")
-_SAFE_PATH = re.compile(r"[\w./+=@-]+")
 
 
 class IreeAmdAieBackend:
@@ -255,41 +252,6 @@ def _check_buffers(dispatch: Dispatch, entry: str, stream: bytes) -> None:
             op="dispatch",
             remedy="the two IREE versions bind differently: install the iree-base-compiler nearest to "
             "the external one",
-        )
-
-
-@contextmanager
-def work_folder(settings: BackendSettings) -> Generator[Path]:
-    """Where the compiler works: the work-dir, else a folder that stays only where something failed."""
-    named = settings.get("work-dir")
-    if named is not None:
-        folder = Path(named).expanduser().resolve()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise UsageError(f"cannot make work-dir {folder}: {fault.strerror}") from fault
-        _refuse_odd(folder)
-        yield folder
-        return
-    folder = Path(tempfile.mkdtemp(prefix="aiepipe-external-"))
-    try:
-        yield folder
-    except UsageError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except AiepipeError:
-        raise  # the log and what the compiler left tell why
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _refuse_odd(folder: Path) -> None:
-    if not _SAFE_PATH.fullmatch(str(folder)):
-        raise UsageError(
-            f"work-dir {folder} has characters that bootgen and xclbinutil refuse",
-            remedy="choose a path of letters, digits and _ . / + = @ -",
         )
 
 

@@ -15,6 +15,7 @@ from ..frontend.compiler import Compiler
 from ..program import Artifact, Dispatch, DispatchCommand, HostFunction, Program
 from ..verdict import BuildRunReport, DispatchReport
 from .backend_options import backend_request
+from .design import build_design
 from .problem import pose, refusal
 from .program_directory import BuiltProgram, write_program
 from .source import SourceText, read_source
@@ -50,6 +51,8 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
         options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
     )
     source = read_source(options.file)
+    if isinstance(backend, DesignBackend):
+        return _build_design(backend, source, options, clock)
     with Compiler() as compiler, clock.stage("front end", "compiling with IREE") as notes:
         scalars: dict[str, Mapping[int, bytes]] = {}
         if options.inputs:
@@ -68,6 +71,23 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
         stages=clock.reports,
         dispatches=dispatch_reports(built),
         warnings=tuple(f"{f.name} was left out: {f.message}" for f in program.refused),
+        output_directory=options.output_directory,
+        versions=tool_versions(),
+    )
+
+
+def _build_design(
+    backend: DesignBackend, source: SourceText, options: BuildOptions, clock: StageClock
+) -> BuildRunReport:
+    """A design of the `aie` dialect: IREE does not read it."""
+    with clock.stage("backend", f"compiling the design with {backend.name}") as notes:
+        built = build_design(backend, source, source_date_epoch(), notes)
+        notes.files += write_program(Path(options.output_directory), built)
+    return BuildRunReport(
+        command="build",
+        file=source.file,
+        stages=clock.reports,
+        dispatches=dispatch_reports(built),
         output_directory=options.output_directory,
         versions=tool_versions(),
     )

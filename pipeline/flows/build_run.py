@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .. import dtypes
 from ..backends import registry
+from ..backends.protocol import DesignBackend
 from ..errors import CompileError, UsageError
 from ..frontend.compiler import Compiler
 from ..hal.inspection import inspect
@@ -25,6 +26,7 @@ from ..verify.reference import Reference, reference
 from ..verify.tolerance import derived, parse_tolerance
 from .backend_options import backend_request
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
+from .design_run import build_run_design
 from .device import RunSettings, open_device
 from .judgement import NUMPY, Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
 from .oracle import ORACLES, iree_results
@@ -70,11 +72,23 @@ def build_run(
         raise UsageError(f"no oracle is called {options.oracle!r}", remedy=f"one of: {', '.join(ORACLES)}")
     clock = StageClock(progress)
     source = read_source(options.file)
+    backend = registry.load(
+        options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
+    )
+    if isinstance(backend, DesignBackend):
+        return build_run_design(
+            backend,
+            source,
+            options,
+            inputs=options.inputs,
+            expected=options.expected,
+            seed=options.seed,
+            output_directory=options.output_directory,
+            settings=settings,
+            progress=progress,
+        )
     with compiler or Compiler() as compiler, ThreadPoolExecutor(1) as beside:  # noqa: PLR1704
         compiler.start()
-        backend = registry.load(
-            options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
-        )
         with clock.stage("front end", "compiling with IREE") as notes:
             problem = pose(compiler, source, function=options.function, inputs=options.inputs)
             name = problem.function.name

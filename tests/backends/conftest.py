@@ -113,7 +113,14 @@ def _lay(artifact: Artifact, ready: Path) -> tuple[str, bytes, bytes, bytes]:
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder and an environment that say nothing about compilers."""
-    for name in ("IREE_INSTALL_DIR", "PEANO_INSTALL_DIR", "VITIS", "VITIS_DIR", "XILINX_VITIS"):
+    for name in (
+        "IREE_INSTALL_DIR",
+        "PEANO_INSTALL_DIR",
+        "VITIS",
+        "VITIS_DIR",
+        "XILINX_VITIS",
+        "MLIR_AIE_INSTALL_DIR",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Where an external compiler works: a folder that goes when all went well, and stays when something failed."""
+"""Where an external compiler works: a folder that goes when all went well, and else stays to be looked at."""
 
 from __future__ import annotations
 

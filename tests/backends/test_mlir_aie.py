@@ -95,7 +95,6 @@ def test_a_design_is_built_run_and_compared(tmp_path: Path, corpus: Path, elsewh
     assert (elsewhere / "out" / "aiecc.log").is_file()
 
 
-@pytest.mark.slow
 def test_a_matmul_of_mlir_aie_is_right(tmp_path: Path, corpus: Path, elsewhere: Path) -> None:
     options = install(tmp_path, corpus / "gemm256-i16-1core")
     (elsewhere / "gemm.mlir").write_text(DESIGN)

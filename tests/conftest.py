@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the files in tests/golden anew; look at the diff"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text is that of tests/golden/NAME, a file that people read."""
+
+    def check(name: str, text: str) -> None:
+        file = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            file.write_text(text, encoding="utf-8")
+        assert file.exists(), f"{file} is not there; run once with --update-golden"
+        assert text == file.read_text(encoding="utf-8"), "if the new text is right: --update-golden"
+
+    return check
 
 
 def _outside(variable: str, name: str) -> Path:

@@ -7,86 +7,26 @@ follows plain.py step by step; the two must agree in the order in which things a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from ...isa.semantics.meaning import Branch, Effect, Stage, Store, Write
-from ...isa.semantics.registers import CONTROL_REGISTERS, register
-from ...isa.semantics.value import I1, I20, I32, I64, Type, Value
-from .emission import (
-    STATUS_BUDGET,
-    STATUS_FAULT,
-    STATUS_LOOP,
-    STATUS_STEP,
-    Cached,
-    Names,
-    Operand,
-    Writer,
-    constant_operand,
-    literal,
-    llvm_type,
-)
+from ...isa.semantics.registers import register
+from ...isa.semantics.value import I1, I20, I32, I64, Value
+from .choices import choose
+from .emission import STATUS_BUDGET, STATUS_FAULT, STATUS_LOOP, STATUS_STEP, Cached, Writer
 from .flight import BranchKey, Key, Shape, StageKey, WriteKey, cells, sooner, stage_of, value_types
-from .operations import as_lanes, chosen, compute
+from .llvm_operations import compute
+from .llvm_text import Operand, constant_operand, literal
+from .places import Block, Jump, Place, Surroundings
 from .plain import branch_key, conflict_mask
-from .program import CannotIssue, Issue, Program
-from .state import EXIT_PC, EXIT_SHAPE, FUEL, STACK_HIGH, STACK_LOW, STACK_PC, STALLS, PlainValue
-from .survey import Survey
+from .program import CannotIssue, Issue
+from .state import EXIT_PC, EXIT_SHAPE, FUEL, STACK_HIGH, STACK_LOW, STACK_PC, STALLS
 
 WINDOW_BYTES = 256
 """A straight line is cut where it enters the next window: at the same places from wherever it began, so
 that ways which join share their blocks; and so that little is left to the plain engine when a budget ends.
 """
-MAX_CASES = 8
-"""Cases that are compiled for a mode word that is in a register."""
-_MAX_KEYS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a block begins."""
-
-    pc: int
-    shape: Shape
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """A way out of a block, with `shape` in flight.
-
-    `targets` are the addresses known now. Where the target is computed, `value` holds it, and the block
-    jumps to `label`, which the translation fills in. `after` is where a call comes back to.
-    """
-
-    kind: Literal["jump", "call", "return"]
-    shape: Shape
-    targets: tuple[int, ...] = ()
-    label: str | None = None
-    value: Operand | None = None
-    after: int = 0
-
-
-@dataclass(slots=True)
-class Block:
-    lines: list[str] = field(default_factory=list[str])
-    jumps: list[Jump] = field(default_factory=list[Jump])
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all blocks of a region share. `number` numbers places, `shape_number` shapes."""
-
-    program: Program
-    survey: Survey
-    loop_ends: frozenset[int]
-    learned: Mapping[str, frozenset[int]]
-    names: Names
-    number: Callable[[Place], int]
-    shape_number: Callable[[Shape], int]
-    checked: bool = False
-    """Mark accesses in the shadows of memories, and follow the stack pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +183,7 @@ class BlockTranslator:
             case "choose":
                 return self._choose(node, environment)
             case _:
-                return w.compute(node, [environment[a] for a in node.args])
+                return compute(w, node, [environment[a] for a in node.args])
 
     def _apply(self, stage: Stage, effect: Effect, environment: dict[Value, Operand], pc: int) -> None:
         w = self._writer
@@ -478,97 +418,6 @@ class BlockTranslator:
             head.store_state(FUEL, left)
         self._block.lines = [*head.lines, *w.lines]
 
-    # Choices
-
     def _choose(self, node: Value, environment: dict[Value, Operand]) -> Operand:
-        """A choice by a value in a register: one arm for each key that seems possible, else a side exit."""
-        w, choice = self._writer, node.choice
-        assert choice is not None
-        key = environment[node.args[0]]
         args = [environment[a] for a in node.args[1:]]
-        if key.number is not None and choice.accepts(key.number):
-            return self._arm(node, key.number, args)
-        arms: list[tuple[Operand, str]] = []
-        done, other = w.names.fresh("chosen"), w.names.fresh("other")
-        keys = self._keys(node)
-        labels = [w.names.fresh("case") for _ in keys]
-        cases = " ".join(
-            f"{llvm_type(key.type)} {literal(key.type, k).text}, label %{label}"
-            for k, label in zip(keys, labels, strict=True)
-        )
-        w.line(f"switch {key.typed}, label %{other} [ {cases} ]")
-        for k, label in zip(keys, labels, strict=True):
-            w.label(label)
-            result = self._arm(node, k, args)
-            last = w.names.fresh("arm")
-            w.line(f"br label %{last}")
-            w.label(last)
-            w.line(f"br label %{done}")
-            arms.append((result, last))
-        w.label(other)
-        self._side_exit()
-        w.label(done)
-        if not arms:
-            return Operand(node.type, "poison")
-        incoming = ", ".join(f"[ {value.text}, %{label} ]" for value, label in arms)
-        return w.assign(node.type, f"phi {llvm_type(node.type)} {incoming}")
-
-    def _arm(self, node: Value, key: int, args: list[Operand]) -> Operand:
-        """A choice's graph for one key: a function of its own, as the same ones come again and again."""
-        assert node.choice is not None
-        types = tuple(a.type for a in args)
-        name = f'"{node.choice.name} {key} {" ".join(map(str, types))}"'
-        names = self._around.names
-        if name not in names.functions:
-            names.functions[name] = _function(names, name, node, key, types)
-        arguments = ", ".join(a.typed for a in args)
-        return self._writer.assign(node.type, f"call fastcc {llvm_type(node.type)} @{name}({arguments})")
-
-    def _keys(self, node: Value) -> list[int]:
-        """Keys worth compiling: met before, or put into the registers that the key is made of."""
-        assert node.choice is not None
-        found = sorted(self._around.learned.get(node.choice.name, ()))
-        for value in sorted(as_lanes(v)[0] for v in self._possible(node.args[0])):
-            if value not in found and node.choice.expects(value):
-                found.append(value)
-        return [value for value in found if node.choice.accepts(value)][:MAX_CASES]
-
-    def _possible(self, node: Value) -> set[PlainValue]:
-        if node.name == "constant":
-            return {node.numbers[0]}
-        if node.name == "read":
-            assert node.read is not None
-            name = node.read.register
-            known = set(self._around.survey.constants.get(name, ()))
-            for sources in self._around.survey.copies.get(name, ()):
-                known |= self._around.survey.constants.get(sources, set())
-            return set(known | ({0} if name in CONTROL_REGISTERS else set()))
-        results: set[PlainValue] = set()
-        for args in product(*(self._possible(a) for a in node.args)):
-            results.add(compute(node, list(args)))
-            if len(results) >= _MAX_KEYS:
-                break
-        return results
-
-
-def _function(names: Names, name: str, node: Value, key: int, types: tuple[Type, ...]) -> list[str]:
-    assert node.choice is not None
-    graph, leaves = chosen(node.choice, key, node.type, types)
-    writer = Writer(names)
-    environment = {leaf: Operand(leaf.type, f"%a{number}") for number, leaf in enumerate(leaves)}
-    stack = [graph]
-    while stack:
-        current = stack[-1]
-        missing = [a for a in current.args if a not in environment]
-        if current in environment:
-            stack.pop()
-        elif missing:
-            stack.extend(missing)
-        elif current.name == "constant":
-            environment[current] = constant_operand(current)
-        else:
-            environment[current] = writer.compute(current, [environment[a] for a in current.args])
-    parameters = ", ".join(environment[leaf].typed for leaf in leaves)
-    result = environment[graph].typed
-    head = f"define internal fastcc {llvm_type(node.type)} @{name}({parameters}) noinline nounwind {{"
-    return [head, *writer.lines, f"  ret {result}", "}"]
+        return choose(self._around, self._writer, node, environment[node.args[0]], args, self._side_exit)

@@ -9,10 +9,11 @@ from ...errors import EmulationError
 from ...isa.semantics import UndefinedMode
 from ...isa.semantics.registers import register
 from .jit import JitEngine
-from .plain import Fault, PlainEngine
+from .plain import PlainEngine
 from .port import CoreChecks, CorePort, CoreStop
 from .program import PROGRAM_BYTES, CannotIssue, Program
 from .regions import default_store
+from .service import Fault
 from .state import NO_STACK, STACK_HIGH, STACK_LOW, STACK_PC, STALLS, Memory, State, decode, encode
 
 EngineName: TypeAlias = Literal["jit", "plain"]

@@ -1,18 +1,20 @@
-"""LLVM assembly for values: types, constants, operations, register and memory access.
+"""Registers and memory for compiled code: what a block of core code loads, keeps and stores.
 
-A `Writer` collects the lines of one block of core code and knows, at each point, which register is
-already in which LLVM value. Registers are loaded from the state once and written back where the block
-ends. Nothing here knows about time; that is translation.py.
+A `Writer` collects the lines of one block and knows, at each point, which register is already in which
+LLVM value. Registers are loaded from the state once and written back where the block ends. Nothing here
+knows about time; that is block.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ...isa.semantics.registers import Register, registers
-from ...isa.semantics.value import Type, Value
+from ...isa.semantics.value import Type
 from ..memory import LOADED, STORED, WRITTEN
+from .llvm_text import Lines, Names, Operand, literal, llvm_constant, llvm_type
 from .state import POINTER_TABLE, QUADRANT_BYTES, REGISTERS, cell_bytes
 
 STATUS_DISPATCH = 0
@@ -26,42 +28,6 @@ STATUS_LOOP = 4
 """LE was given an address that the code does not watch."""
 
 
-def llvm_type(type_: Type) -> str:
-    return f"<{type_.lanes} x i{type_.width}>" if type_.is_vector else f"i{type_.width}"
-
-
-def llvm_constant(type_: Type, numbers: tuple[int, ...]) -> str:
-    if type_.is_vector:
-        if not any(numbers):
-            return "zeroinitializer"
-        return "<" + ", ".join(f"i{type_.width} {_number(type_.width, n)}" for n in numbers) + ">"
-    return _number(type_.width, numbers[0])
-
-
-def _number(width: int, number: int) -> str:
-    if width == 1:
-        return "true" if number else "false"
-    return str(number - (1 << width) if number >> (width - 1) else number)
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """An LLVM value. `number` is set where it is a scalar constant."""
-
-    type: Type
-    text: str
-    number: int | None = None
-
-    @property
-    def typed(self) -> str:
-        return f"{llvm_type(self.type)} {self.text}"
-
-
-def literal(type_: Type, number: int) -> Operand:
-    number &= type_.mask
-    return Operand(type_, llvm_constant(type_, (number,) * type_.lanes), None if type_.is_vector else number)
-
-
 @dataclass(frozen=True, slots=True)
 class Cached:
     """A cell's value: part `index` of the `count` cells that `whole` covers."""
@@ -71,27 +37,12 @@ class Cached:
     count: int
 
 
-class Names:
-    """Fresh names, and what a whole module has beside its blocks."""
-
-    def __init__(self) -> None:
-        self._next = 0
-        self.intrinsics: dict[str, str] = {}
-        self.functions: dict[str, list[str]] = {}
-        """Functions of the module beside the main one, by name."""
-
-    def fresh(self, prefix: str = "v") -> str:
-        self._next += 1
-        return f"{prefix}{self._next}"
-
-
-class Writer:
+class Writer(Lines):
     """Lines of one block."""
 
     def __init__(self, names: Names, *, checked: bool = False) -> None:
-        self.names = names
+        super().__init__(names)
         self.checked = checked
-        self.lines: list[str] = []
         self.pc = 0
         self.fault: str | None = None
         """The label to go to when a memory access cannot be made, once there is such an access."""
@@ -102,19 +53,6 @@ class Writer:
         self._registers: dict[int, Cached] = {}
         self._dirty: set[int] = set()
         self._pointers: dict[int, str] = {}
-
-    # Lines
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " + text)
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def assign(self, type_: Type, text: str) -> Operand:
-        name = "%" + self.names.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return Operand(type_, name)
 
     # The state
 
@@ -137,14 +75,6 @@ class Writer:
         place = self.place(offset)
         align = min(cell_bytes(value.type), 64)
         self.line(f"store {whole.typed}, ptr {place}, align {align}")
-
-    def resize(self, value: Operand, type_: Type) -> Operand:
-        if value.type == type_:
-            return value
-        if value.number is not None:
-            return literal(type_, value.number)
-        name = "trunc" if type_.width < value.type.width else "zext"
-        return self.assign(type_, f"{name} {value.typed} to {llvm_type(type_)}")
 
     # Registers
 
@@ -300,153 +230,12 @@ class Writer:
         self.line(f"store {new.typed}, ptr {place}, align 1")
         return new
 
-    # Operations
 
-    def compute(self, node: Value, args: list[Operand]) -> Operand:
-        """A node that is neither leaf nor choice."""
-        if all(a.number is not None for a in args) and not node.type.is_vector and args:
-            return literal(node.type, _fold(node, args))
-        return _OPERATIONS[node.name](self, node, args)
-
-    def shuffle(self, a: Operand, b: Operand | None, indices: tuple[int, ...]) -> Operand:
-        if b is None and indices == tuple(range(a.type.lanes)):
-            return a
-        type_ = Type(a.type.width, len(indices))
-        other = b.typed if b is not None else f"{llvm_type(a.type)} poison"
-        mask = ", ".join(f"i32 {i}" for i in indices)
-        return self.assign(type_, f"shufflevector {a.typed}, {other}, <{len(indices)} x i32> <{mask}>")
-
-    def call(self, type_: Type, name: str, args: str, signature: str) -> Operand:
-        self.names.intrinsics[name] = f"declare {llvm_type(type_)} @{name}({signature})"
-        return self.assign(type_, f"call {llvm_type(type_)} @{name}({args})")
-
-
-def _fold(node: Value, args: list[Operand]) -> int:
-    from .operations import compute  # noqa: PLC0415 (the plain engine's arithmetic is the definition)
-
-    result = compute(node, [a.number for a in args if a.number is not None])
-    assert isinstance(result, int)
-    return result
-
-
-_CELLS: dict[int, Register] = {}
+@cache
+def _smallest_registers() -> dict[int, Register]:
+    return {r.offset: r for r in registers().values() if len(r.cells) == 1}
 
 
 def cell_register(cell: int) -> Register:
     """The smallest register at a cell."""
-    if not _CELLS:
-        _CELLS.update({r.offset: r for r in registers().values() if len(r.cells) == 1})
-    return _CELLS[cell]
-
-
-def _binary(name: str) -> Callable[[Writer, Value, list[Operand]], Operand]:
-    def emit(w: Writer, node: Value, args: list[Operand]) -> Operand:
-        return w.assign(node.type, f"{name} {args[0].typed}, {args[1].text}")
-
-    return emit
-
-
-def _shift(name: str) -> Callable[[Writer, Value, list[Operand]], Operand]:
-    """LLVM leaves amounts of the width and more undefined; here they give zero, or the sign."""
-
-    def emit(w: Writer, node: Value, args: list[Operand]) -> Operand:
-        value, amount = args
-        type_, width = node.type, node.type.width
-        known = amount.number
-        if known is None and node.args[1].name == "constant" and max(node.args[1].numbers) < width:
-            known = 0
-        if known is not None and known < width:
-            return w.assign(type_, f"{name} {value.typed}, {amount.text}")
-        limit = literal(type_, width)
-        inside = w.assign(type_.with_width(1), f"icmp ult {amount.typed}, {limit.text}")
-        if name == "ashr":
-            last = literal(type_, width - 1)
-            clamped = w.assign(type_, f"select {inside.typed}, {amount.typed}, {last.typed}")
-            return w.assign(type_, f"ashr {value.typed}, {clamped.text}")
-        shifted = w.assign(type_, f"{name} {value.typed}, {amount.text}")
-        return w.assign(type_, f"select {inside.typed}, {shifted.typed}, {literal(type_, 0).typed}")
-
-    return emit
-
-
-def _compare(predicate: str) -> Callable[[Writer, Value, list[Operand]], Operand]:
-    def emit(w: Writer, node: Value, args: list[Operand]) -> Operand:
-        return w.assign(node.type, f"icmp {predicate} {args[0].typed}, {args[1].text}")
-
-    return emit
-
-
-def _select(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    condition, yes, no = args
-    if condition.number is not None:
-        return yes if condition.number else no
-    return w.assign(node.type, f"select {condition.typed}, {yes.typed}, {no.typed}")
-
-
-def _convert(name: str) -> Callable[[Writer, Value, list[Operand]], Operand]:
-    def emit(w: Writer, node: Value, args: list[Operand]) -> Operand:
-        return w.assign(node.type, f"{name} {args[0].typed} to {llvm_type(node.type)}")
-
-    return emit
-
-
-def _clz(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    type_ = llvm_type(node.type)
-    suffix = f"v{node.type.lanes}i{node.type.width}" if node.type.is_vector else type_
-    return w.call(node.type, f"llvm.ctlz.{suffix}", f"{args[0].typed}, i1 false", f"{type_}, i1")
-
-
-def _splat(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    first = w.assign(node.type, f"insertelement {llvm_type(node.type)} poison, {args[0].typed}, i32 0")
-    return w.shuffle(first, None, (0,) * node.type.lanes)
-
-
-def _shuffle(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    return w.shuffle(args[0], args[1] if len(args) > 1 else None, node.numbers)
-
-
-def _lane(w: Writer, index: Operand, lanes: int) -> Operand:
-    if index.number is not None:
-        return literal(Type(32), index.number % lanes)
-    return w.assign(index.type, f"and {index.typed}, {lanes - 1}")
-
-
-def _extract(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    index = _lane(w, args[1], args[0].type.lanes)
-    return w.assign(node.type, f"extractelement {args[0].typed}, {index.typed}")
-
-
-def _insert(w: Writer, node: Value, args: list[Operand]) -> Operand:
-    index = _lane(w, args[1], args[0].type.lanes)
-    return w.assign(node.type, f"insertelement {args[0].typed}, {args[2].typed}, {index.typed}")
-
-
-def _float(name: str) -> Callable[[Writer, Value, list[Operand]], Operand]:
-    def emit(w: Writer, node: Value, args: list[Operand]) -> Operand:
-        float_type = f"<{node.type.lanes} x float>" if node.type.is_vector else "float"
-        a, b = (w.assign(node.type, f"bitcast {x.typed} to {float_type}") for x in args)
-        result = w.assign(node.type, f"{name} {float_type} {a.text}, {b.text}")
-        return w.assign(node.type, f"bitcast {float_type} {result.text} to {llvm_type(node.type)}")
-
-    return emit
-
-
-_OPERATIONS: dict[str, Callable[[Writer, Value, list[Operand]], Operand]] = {
-    **{name: _binary(name) for name in ("add", "sub", "mul", "and", "or", "xor")},
-    **{name: _shift(name) for name in ("shl", "lshr", "ashr")},
-    **{name: _compare(name) for name in ("eq", "ne", "ult", "ule", "slt", "sle")},
-    **{name: _convert(name) for name in ("zext", "sext", "trunc", "bitcast")},
-    "select": _select,
-    "clz": _clz,
-    "splat": _splat,
-    "shuffle": _shuffle,
-    "extract": _extract,
-    "insert": _insert,
-    "f32_add": _float("fadd"),
-    "f32_mul": _float("fmul"),
-}
-
-
-def constant_operand(node: Value) -> Operand:
-    number = None if node.type.is_vector else node.numbers[0]
-    return Operand(node.type, llvm_constant(node.type, node.numbers), number)
+    return _smallest_registers()[cell]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .block import WINDOW_BYTES, Place
+from .block import WINDOW_BYTES
 from .emission import STATUS_BUDGET, STATUS_DISPATCH, STATUS_FAULT, STATUS_LOOP, STATUS_STEP
 from .flight import restore, save
+from .places import Place
 from .plain import PlainEngine
 from .port import CoreStop
 from .program import CannotIssue, Program

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ...isa.semantics.meaning import BRANCH_DELAY, Branch, Effect, PortUse, Stage, Store, Write
 from ...isa.semantics.registers import register
-from ...isa.semantics.value import RegisterRead, Type, Value
+from ...isa.semantics.value import RegisterRead, Value
 from ..memory import LOADED, STORED, WRITTEN
 from .flight import BranchKey, Item, StageKey, WriteKey, sooner, stage_of
-from .operations import as_signed, compute, evaluate, plain_constant
-from .port import CoreChecks, CorePort, CoreStop, StopKind
+from .operations import compute, evaluate, plain_constant
+from .port import CoreChecks, CorePort, CoreStop
 from .program import Issue, Program
+from .service import Fault, Wait, serve
 from .state import (
     FIRST_QUADRANT,
     QUADRANT_BYTES,
@@ -32,14 +33,6 @@ from .state import (
     decode,
     encode,
 )
-
-
-class Fault(Exception):
-    """An access that the core cannot make; `kind` as in EmulationError."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class PlainEngine:
@@ -260,9 +253,9 @@ class PlainEngine:
                 self._served[use] = tuple(0 for _ in use.results)
                 continue
             args = [self._port_value(arg, environment) for arg in use.args]
-            result = self._serve(use, args)
-            if isinstance(result, CoreStop):
-                return result
+            result = serve(self.port, use.kind, args, self.bundles)
+            if isinstance(result, Wait):
+                return CoreStop(result.kind, self.pc, result.number, result.value)
             self._served[use] = result
         return None
 
@@ -276,41 +269,6 @@ class PlainEngine:
                 environment[current] = self._read(current.read)
             stack.extend(current.args)
         return evaluate(node, environment)
-
-    def _serve(self, use: PortUse, args: list[PlainValue]) -> tuple[PlainValue, ...] | CoreStop:
-        first = args[0] if args and isinstance(args[0], int) else 0
-        second = args[1] if len(args) > 1 and isinstance(args[1], int) else 0
-        match use.kind:
-            case "acquire" | "release":
-                value = as_signed(second, 32)
-                act = self.port.acquire if use.kind == "acquire" else self.port.release
-                return () if act(first, value) else self._stop(use.kind, first, value)
-            case "stream-read":
-                got = self.port.stream_get(0)
-                return self._stop("stream-read") if got is None else (got[0], int(got[1]))
-            case "try-stream-read":
-                got = self.port.stream_get(0)
-                return (0, 0, 0) if got is None else (got[0], int(got[1]), 1)
-            case "stream-write":
-                return () if self.port.stream_put(0, first, bool(second)) else self._stop("stream-write")
-            case "try-stream-write":
-                return (int(self.port.stream_put(0, first, bool(second))),)
-            case "cascade-read":
-                data = self.port.cascade_get()
-                return self._stop("cascade-read") if data is None else (decode(Type(32, 16), data),)
-            case "cascade-write":
-                sent = self.port.cascade_put(encode(Type(32, 16), args[0]))
-                return () if sent else self._stop("cascade-write")
-            case "cycle":
-                return (self.bundles & (1 << 64) - 1,)
-            case "event":
-                self.port.event(first)
-                return ()
-            case "done":
-                return self._stop("done")
-
-    def _stop(self, kind: StopKind, number: int = 0, value: int = 0) -> CoreStop:
-        return CoreStop(kind, self.pc, number, value)
 
 
 def bank_conflicts(accesses: Sequence[tuple[int, int]]) -> int:

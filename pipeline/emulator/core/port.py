@@ -8,7 +8,7 @@ returns a `CoreStop`, to be run again when the array has moved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 StopKind = Literal[
     "acquire",
@@ -59,6 +59,17 @@ class CorePort(Protocol):
     def event(self, number: int) -> None:
         """The core executed `event #number` (0 to 3)."""
         ...
+
+
+@runtime_checkable
+class ProcessorBus(Protocol):
+    """What a port may offer besides: the tile's own registers, for `lda.tm` and `st.tm`.
+
+    `address` is the core's, 20 bits. Raises EmulationError(kind="out-of-range") where there is nothing.
+    """
+
+    def bus_read(self, address: int) -> int: ...
+    def bus_write(self, address: int, value: int) -> None: ...
 
 
 class CoreChecks(Protocol):

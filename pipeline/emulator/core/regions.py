@@ -21,8 +21,8 @@ from typing import TypedDict, cast
 from platformdirs import user_cache_path
 
 from . import native
-from .block import Place
 from .flight import BranchKey, Key, Shape, StageKey, WriteKey
+from .places import Place
 from .program import Program
 from .translation import ENTRY_FUNCTION, translate
 

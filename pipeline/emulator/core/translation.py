@@ -16,9 +16,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .block import Block, BlockTranslator, Jump, Place, Surroundings
-from .emission import STATUS_DISPATCH, Names
+from .block import BlockTranslator
+from .emission import STATUS_DISPATCH
 from .flight import Shape
+from .llvm_text import Names
+from .places import Block, Jump, Place, Surroundings
 from .program import Program
 from .state import EXIT_PC, EXIT_SHAPE
 from .survey import survey

@@ -113,6 +113,30 @@ def write_packet_header(
     _put(m, word, _tlast(m, last, by_register), blocking=nb is None)
 
 
+@meaning(r"MOV_(NB_)?(TLAST_)?mv_cph2ms(_doTlast_reg)?")
+def write_control_header(
+    m: Moment, i: SlotInstruction, nb: str | None, last: str | None, by_register: str | None
+) -> None:
+    """A control packet's header: [19:0] address, [21:20] words less one, [23:22] operation, [28:24] id of
+    the answer's stream, [31] odd parity (mlir-aie, control packets). The words are as encoded."""
+    address = m.read(i.register("addr")).zext(32)
+    word = address | (i.immediate("nw") << 20) | (i.immediate("op") << 22)
+    word = word | (m.read(i.register("id")) & 0x1F).shl(24)
+    _put(m, word | parity(word).shl(31), _tlast(m, last, by_register), blocking=nb is None)
+
+
+@meaning("LDA_TM")
+def load_tile_register(m: Moment, i: SlotInstruction) -> None:
+    """From the tile's registers, over the processor bus."""
+    (value,) = m.port("bus-read", m.read(i.register("ptr")).zext(32))
+    m.write(i.register("dst"), value)
+
+
+@meaning("ST_TM")
+def store_tile_register(m: Moment, i: SlotInstruction) -> None:
+    m.port("bus-write", m.read(i.register("ptr")).zext(32), m.read(i.register("mSclSt")).zext(32))
+
+
 def packet_header(identifier: Value, packet_type: int, core: Value) -> Value:
     """A stream packet's header (AM020, packet-switched streams): [4:0] id, [14:12] type, [20:16] row,
     [27:21] column, [31] odd parity. CORE_ID holds the tile's column in bits [22:16], its row in [4:0].

@@ -37,6 +37,8 @@ PortKind: TypeAlias = Literal[
     "try-stream-write",  # (word, tlast) -> success
     "cascade-read",  # () -> 512 bits
     "cascade-write",  # (512 bits)
+    "bus-read",  # (address) -> word
+    "bus-write",  # (address, word)
     "cycle",  # () -> 64-bit count of bundles
     "event",  # (number)
     "done",  # ()
@@ -56,6 +58,7 @@ _RESULTS: dict[PortKind, tuple[Type, ...]] = {
     "try-stream-read": (I32, I1, I1),
     "try-stream-write": (I1,),
     "cascade-read": (Type(32, 16),),
+    "bus-read": (I32,),
     "cycle": (Type(64),),
 }
 

@@ -1,7 +1,10 @@
 """Vector loads and stores without conversion, and moves between vector registers.
 
 A 256-bit access is aligned to 32 bytes, a 128-bit one to 16. `vlda.128` and `vldb.128` fill the low half
-of their register and clear the high one.
+of their register and clear the high one. The 4x loads are for look-up tables: four addresses out of a vector,
+`.lo` lanes 0 to 3, `.hi` lanes 4 to 7, each giving 64 bits of the result, of which 4x16 and 4x32 load only
+the low 16 or 32 (llvm-aie, aiev2_addr.h, `read_lut`; aie_api, parallel_lookup.hpp drops "unused gaps" by
+taking column 0 of the 64-bit rows). The gaps are zero here.
 """
 
 from __future__ import annotations
@@ -28,6 +31,19 @@ def load(m: Moment, i: SlotInstruction) -> None:
 def load_half(m: Moment, i: SlotInstruction) -> None:
     low = m.load(access(m, i), HALF_W)
     m.write(i.register("dst"), low.concat(constant(HALF_W, 0)))
+
+
+@meaning(r"VLDB_4x(16|32|64)_(LO|HI)")
+def load_table_entries(m: Moment, i: SlotInstruction, width: str, half: str) -> None:
+    addresses = m.read(i.register("src"))
+    first = 0 if half == "LO" else 4
+    entries = [
+        m.load(addresses.extract(first + lane).trunc(20), Type(int(width))).zext(64) for lane in range(4)
+    ]
+    result = constant(Type(64, 4), 0)
+    for lane, entry in enumerate(entries):
+        result = result.insert(lane, entry)
+    m.write(i.register("dst"), result)
 
 
 @meaning(r"VST_(?:2D_|3D_)?dmw_sts_(?:am|w)(?:_.*)?")
@@ -63,6 +79,14 @@ def move_accumulator(m: Moment, i: SlotInstruction) -> None:
 def read_cascade(m: Moment, i: SlotInstruction) -> None:
     (data,) = m.port("cascade-read")
     m.write(i.register("dst"), data)
+
+
+@meaning(r"VMOV_(HI|LO)")
+def read_cascade_into_half(m: Moment, i: SlotInstruction, half: str) -> None:
+    """Into one half of a 1024-bit accumulator; the other half becomes zero, so that two can be added."""
+    (data,) = m.port("cascade-read")
+    zero = constant(data.type, 0)
+    m.write(i.register("dst"), data.concat(zero) if half == "LO" else zero.concat(data))
 
 
 @meaning("VMOV_mv_mcd")

@@ -1,7 +1,8 @@
 """Moving lanes: broadcast, extract, insert, push, shift, shuffle.
 
 Lane counts are powers of two, and an index is taken modulo the count. `vshift` takes 64 bytes out of the
-pair (s2:s1) from a byte offset on (emulation.md). The shuffle modes are transpositions of a matrix in the
+pair (s2:s1) from a byte offset on (emulation.md); offsets from 64 on give zero (xdna-emu's test generator
+says so of a Phoenix). The shuffle modes are transpositions of a matrix in the
 pair (s2:s1), named T<width>_<rows>x<columns> in llvm-aie's aiev2_enums.h: mode 2 (T16_32x2_lo) takes 32
 rows of 2 lanes of 16 bits, and gives the low half of the transpose.
 """
@@ -70,15 +71,38 @@ def shift(m: Moment, i: SlotInstruction) -> None:
     m.write(i.register("d"), shift_bytes(low, high, m.read(i.register("shift"))))
 
 
+@meaning("VSHIFT_ALIGN")
+def shift_aligned(m: Moment, i: SlotInstruction) -> None:
+    """With step 0 it is `vshift` (llvm-aie, aiev2_scl2vec.h: shift_bytes is shiftx with step 0)."""
+    low, high = m.read(i.register("s1")), m.read(i.register("s2"))
+    amount = m.read(i.register("shift"))
+    m.write(i.register("d"), m.read(i.register("pre")).choose(ALIGN, X, (low, high, amount)))
+
+
+def _aligned(step: int, args: tuple[Value, ...]) -> Value:
+    if step:
+        raise UndefinedMode(f"vshift.align with step {step}")
+    low, high, amount = args
+    return shift_bytes(low.lanes(8), high.lanes(8), amount).bitcast(X)
+
+
+def _is_zero(step: int) -> bool:
+    return step == 0
+
+
+ALIGN = Choice("vshift.align", _aligned, _is_zero, _is_zero)
+
+
 def shift_bytes(low: Value, high: Value, amount: Value) -> Value:
-    """64 bytes of (high:low) from byte `amount` on, modulo 128; one step for each bit of the amount."""
+    """64 bytes of (high:low) from byte `amount` on; one step for each bit of the amount."""
     pair = low.concat(high)
     count = pair.type.lanes
-    for bit in range(count.bit_length() - 1):
+    for bit in range(X_BYTES.bit_length() - 1):
         step = 1 << bit
         moved = pair.shuffle([(lane + step) % count for lane in range(count)])
         pair = amount.lshr(bit).trunc(1).select(moved, pair)
-    return pair.part(0, 2)
+    result = pair.part(0, 2)
+    return amount.ult(X_BYTES).select(result, constant(result.type, 0))
 
 
 @meaning("VSHUFFLE")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator.core.bench import ENGINES, OWN, Bench, Engine, assemble
+from aiepipe.errors import EmulationError
+from tests.emulator.core.bench import ENGINES, OWN, Bench, Engine, FakePort, assemble
 
 DRAIN = [""] * 14
 
@@ -132,3 +133,27 @@ def test_packet_headers_have_odd_parity() -> None:
     ((word, _),) = bench.port.sent
     assert word & 0x7FFF_FFFF == 9 | 3 << 12 | 3 << 16 | 2 << 21
     assert word.bit_count() % 2 == 1
+
+
+def test_control_packet_headers() -> None:
+    bench = Bench(assemble("mov.cph.tlast ms, m1, #2, #1, r3", *DRAIN)).set({"m1": 0x1D000, "r3": 5}).step(3)
+    ((word, tlast),) = bench.port.sent
+    assert word & 0x7FFF_FFFF == 0x1D000 | 2 << 20 | 1 << 22 | 5 << 24
+    assert (word.bit_count() % 2, tlast) == (1, True)
+
+
+def test_the_processor_bus_is_the_ports() -> None:
+    class WithBus(FakePort):
+        def bus_read(self, address: int) -> int:
+            return address + 1
+
+        def bus_write(self, address: int, value: int) -> None:
+            self.log.append(("bus", address, value))
+
+    bench = Bench(assemble("lda.tm r0, [p0]", "st.tm r1, [p0]", *DRAIN)).set({"p0": 0x80010, "r1": 7})
+    with pytest.raises(EmulationError, match="tile's registers"):
+        bench.core.run(3)
+    bench.port.__class__ = WithBus
+    bench.step(12)
+    assert bench["r0"] == 0x80011
+    assert bench.port.log == [("bus", 0x80010, 7)]

@@ -17,10 +17,17 @@ DTYPES: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("amount", [0, 1, 4, 31, 32, 63, 64])
+@pytest.mark.parametrize("amount", [0, 1, 4, 31, 32, 63])
 def test_vshift_takes_bytes_out_of_the_pair(amount: int, engine: Engine) -> None:
     bench = run("vshift x0, x1, x2, r3", engine, x1=BYTES, x2=MORE, r3=amount)
     assert list(as_lanes(bench["x0"], np.uint8, 64)) == list(range(amount, amount + 64))
+    aligned = run("vshift.align x0, x1, s0, x2, r3", engine, x1=BYTES, x2=MORE, r3=amount, s0=0)
+    assert aligned["x0"] == bench["x0"]
+
+
+@pytest.mark.parametrize("amount", [64, 0xFFFF_FFFF])
+def test_vshift_by_a_register_and_more_leaves_nothing(amount: int) -> None:
+    assert run("vshift x0, x1, x2, r3", x0=BYTES, x1=BYTES, x2=MORE, r3=amount)["x0"] == 0
 
 
 @pytest.mark.parametrize("width", [8, 16, 32, 64])

@@ -1,0 +1,94 @@
+"""Vector loads, stores and moves: widths, halves, tables, alignment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aiepipe.errors import EmulationError
+from tests.emulator.core.bench import ENGINES, NOPS, OWN, Bench, Engine, assemble
+
+from .vectors import as_lanes, as_number
+
+
+def ramp(bench: Bench) -> None:
+    bench.own[:] = np.arange(0x10000) % 251
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_loads_of_256_and_128_bits(engine: Engine) -> None:
+    code = assemble(
+        "vlda wl0, [p0], #32; vldb wh0, [p1, #32]", "vlda amll1, [p0, #0]", "vlda.128 wl3, [p2]", *NOPS
+    )
+    bench = Bench(code, engine).set({"p0": OWN, "p1": OWN, "p2": OWN + 16, "wl3": (1 << 256) - 1})
+    ramp(bench)
+    bench.step(14)
+    assert list(as_lanes(bench["x0"], np.uint8, 64)) == list(range(64))
+    assert list(as_lanes(bench["amll1"], np.uint8, 32)) == list(range(32, 64))
+    assert list(as_lanes(bench["wl3"], np.uint8, 32)) == [*range(16, 32), *[0] * 16]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_vector_load_lands_after_seven_bundles(engine: Engine) -> None:
+    """`vmov` reads at issue; one bundle sooner breaks real programs, one later too (emulation.md)."""
+    for distance, loaded in ((6, False), (7, True)):
+        code = assemble("vlda wl0, [p0, #0]", *[""] * (distance - 1), "vmov wl2, wl0", *NOPS)
+        bench = Bench(code, engine).set({"p0": OWN})
+        ramp(bench)
+        bench.step(18)
+        assert (bench["wl2"] != 0) == loaded
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_stores(engine: Engine) -> None:
+    lanes = np.arange(128, dtype=np.uint8)
+    code = assemble("vst wh1, [p0], #64", "vst amhl2, [p0], #-32", "vst.128 wl1, [p0, #0]", *NOPS)
+    bench = Bench(code, engine)
+    bench.set({"p0": OWN, "x1": as_number(lanes[:64]), "cm2": as_number(lanes)}).step(6)
+    assert list(bench.own[:32]) == list(range(32, 64))
+    assert list(bench.own[64:96]) == list(range(64, 96))
+    assert list(bench.own[32:64]) == [*range(16), *[0] * 16]
+
+
+def test_moves_between_files() -> None:
+    lanes = np.arange(128, dtype=np.uint8)
+    code = assemble("vmov x3, bml1", "vmov wl4, amhh1", "vmov cm5, cm1", "vmov q1, wl1", *NOPS)
+    bench = Bench(code).set({"cm1": as_number(lanes), "x1": as_number(lanes[:64])}).step(8)
+    assert list(as_lanes(bench["x3"], np.uint8, 64)) == list(range(64))
+    assert list(as_lanes(bench["wl4"], np.uint8, 32)) == list(range(96, 128))
+    assert bench["cm5"] == as_number(lanes)
+    assert list(as_lanes(bench["q1"], np.uint8, 16)) == list(range(16))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("width", "kept"), [(16, 2), (32, 4), (64, 8)])
+def test_table_loads_take_four_addresses(width: int, kept: int, engine: Engine) -> None:
+    """Each fills 64 bits; what reads them drops the rest (aie_api, parallel_lookup.hpp)."""
+    places = np.array([OWN + 8 * n for n in (5, 0, 7, 2, 9, 1, 4, 3)], dtype=np.uint32)
+    for half, chosen in (("lo", places[:4]), ("hi", places[4:])):
+        bench = Bench(assemble(f"vldb.4x{width}.{half} wl0, wl2", *NOPS), engine).set(
+            {"wl2": as_number(places)}
+        )
+        ramp(bench)
+        bench.step(12)
+        rows = as_lanes(bench["wl0"], np.uint8, 32).reshape(4, 8)
+        for row, place in zip(rows, chosen, strict=True):
+            start = int(place) - OWN
+            assert list(row[:kept]) == list(range(start, start + kept))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vector_accesses_are_aligned(engine: Engine) -> None:
+    bench = Bench(assemble("vlda wl0, [p0, #0]", *NOPS), engine).set({"p0": OWN + 16})
+    with pytest.raises(EmulationError, match="load of 32 bytes") as caught:
+        bench.core.run(3)
+    assert caught.value.kind == "misaligned"
+
+
+def test_cascade_into_halves_of_an_accumulator() -> None:
+    bench = Bench(assemble("vmov.lo cm0, SCD", "vmov.hi cm1, SCD", *NOPS))
+    low, high = bytes(range(64)), bytes(range(64, 128))
+    bench.port.cascade_in = [low, high]
+    bench.step(10)
+    assert bench["cm0"] == int.from_bytes(low, "little")
+    assert bench["cm1"] == int.from_bytes(high, "little") << 512

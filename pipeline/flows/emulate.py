@@ -67,6 +67,7 @@ def emulate(options: EmulateOptions) -> EmulatedScript:
             f"{cache.coherency.value}, evict {cache.evict:g}, seed {settings.seed}",
         ),
         findings=host.findings,
+        warnings=tuple(dict.fromkeys(host.emulation.notes)),
         repeat_with=_repeat_with(options),
         seeds={"coherency": options.coherency_seed},
         versions=tool_versions(),

@@ -24,5 +24,7 @@ def _lines(report: BuildRunReport, *, verbose: bool) -> Iterator[Text]:
     found = count(len(report.findings), "sync finding") if report.findings else "no sync hazard found"
     yield Text(f"aiepipe: {found}{where}", style="bold" if report.findings else "dim")
     yield from hazard_lines(report.findings, verbose=verbose)
+    for warning in report.warnings:
+        yield Text(f"passed silently: {warning}", style="yellow")
     if report.findings and report.repeat_with:
         yield Text(f"repeat with: {report.repeat_with}", style="dim")

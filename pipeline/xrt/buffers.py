@@ -7,14 +7,16 @@ run here; pyxrt has no way to say that a view was read.
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from .emulation import Emulation
+from .emulation import Emulation, current
 from .events import Direction, HostRead, HostWrite, Labelled, Mapped, Synced, Via, call_site
 from .memory import Bytes, CachedMemory
+from .overloads import bound, choose
 from .space import Allocation
 from .values import BoundEnum, as_unsigned, incompatible, invalid_argument, xclBOSyncDirection
 
@@ -23,17 +25,11 @@ if TYPE_CHECKING:
 
     from .contexts import device, hw_context
 
-_FORMS = (
-    "pyxrt.bo(arg0: pyxrt.device, arg1: int, arg2: pyxrt.bo.flags, arg3: int)",
-    "pyxrt.bo(arg0: pyxrt.hw_context, arg1: int, arg2: pyxrt.bo.flags, arg3: int)",
-    "pyxrt.bo(arg0: pyxrt.hw_context, arg1: int, arg2: int)",
-    "pyxrt.bo(arg0: pyxrt.bo, arg1: int, arg2: int)",
-)
-
 DEVICE_HEAP_BYTES = 64 << 20
 """Heap behind `cacheable` buffers on KMQ devices (xdna-driver; ini Debug.num_heap_pages = 1)."""
 
 
+@bound("bo.flags")
 class flags(BoundEnum):  # noqa: N801 (pyxrt's name)
     """Kinds of buffer. On an NPU only host_only and cacheable can be had."""
 
@@ -55,6 +51,7 @@ class _Root:
         weakref.finalize(self, emulation.free, self.allocation.id).atexit = False
 
 
+@bound("bo")
 class bo:  # noqa: N801
     """A buffer object, or a window of one.
 
@@ -70,29 +67,19 @@ class bo:  # noqa: N801
     p2p: ClassVar = flags.p2p
     svm: ClassVar = flags.svm
 
-    def __init__(self, owner: device | hw_context | bo, size: int, *rest: object) -> None:
-        length = as_unsigned(size)
-        numbers = [as_unsigned(value) for value in rest]
-        if length is None:
-            raise incompatible("__init__", _FORMS, owner, size, *rest)
-        self._size = length
+    def __init__(self, *arguments: object, **named: object) -> None:
+        key, values = choose("bo", current().settings.release, arguments, named)
+        owner, size, *rest = values
+        assert isinstance(size, int)
         if isinstance(owner, bo):
-            if len(rest) != 1 or numbers[0] is None:
-                raise incompatible("__init__", _FORMS, owner, size, *rest)
-            self._open_window(owner, numbers[0])
+            self._open_window(owner, size, int(cast("int", rest[0])))
             return
-        emulation = getattr(owner, "emulation", None)
-        if not isinstance(emulation, Emulation):
-            raise incompatible("__init__", _FORMS, owner, size, *rest)
-        if len(rest) == 1 and numbers[0] is not None:
-            kind, group = flags.host_only, numbers[0]
-        elif len(rest) == 2 and isinstance(rest[0], flags) and numbers[1] is not None:
-            kind, group = rest[0], numbers[1]
-        else:
-            raise incompatible("__init__", _FORMS, owner, size, *rest)
-        self._open_root(emulation, kind, group)
+        kind = flags.host_only if key == "default" else cast("flags", rest[0])
+        self._open_root(owner, size, kind, cast("int", rest[-1]))
 
-    def _open_root(self, emulation: Emulation, kind: flags, group: int) -> None:
+    def _open_root(self, owner: object, size: int, kind: flags, group: int) -> None:
+        emulation = cast("device | hw_context", owner).emulation
+        self._size = size
         if kind == flags.normal:
             raise RuntimeError("unsupported buffer type: none flag (err=95): Operation not supported")
         if kind not in (flags.host_only, flags.cacheable):
@@ -106,7 +93,8 @@ class bo:  # noqa: N801
         self._device_offset = 0
         self._parent: bo | None = None
 
-    def _open_window(self, parent: bo, offset: int) -> None:
+    def _open_window(self, parent: bo, size: int, offset: int) -> None:
+        self._size = size
         if offset + self._size > parent._size:
             raise invalid_argument("sub buffer size and offset")
         self._root = parent._root
@@ -120,7 +108,7 @@ class bo:  # noqa: N801
     def write(self, data: object, seek: int, /) -> None:
         """Stores a contiguous buffer's bytes at `seek`."""
         position = as_unsigned(seek)
-        raw = _raw_bytes(data)
+        raw = _raw_bytes(data, lenient=self.emulation.settings.lenient)
         if position is None or raw is None:
             raise incompatible("write", ("(self: pyxrt.bo, arg0: Buffer, arg1: int) -> None",), data, seek)
         if position + raw.size > self._size:
@@ -253,17 +241,22 @@ _DIRECTIONS = {
 }
 
 
-def _raw_bytes(data: object) -> Bytes | None:
+def _raw_bytes(data: object, *, lenient: bool) -> Bytes | None:
     """The bytes of a contiguous buffer; None for what is no buffer.
 
-    Raises ValueError for other strides: pyxrt would copy the memory behind the array as it lies, and so
-    write wrong bytes without a word.
+    For other strides pyxrt copies the memory behind the first element as it lies, and so writes wrong bytes
+    without a word: so does a lenient emulation where that memory is the array's own. Else raises ValueError.
     """
     try:
         view = memoryview(cast("Buffer", data))
     except TypeError:
         return None
     if not view.c_contiguous:
+        strides = view.strides or ()
+        if (
+            lenient and view.nbytes and min(strides) >= view.itemsize
+        ):  # all of it is inside the array's extent
+            return np.frombuffer(ctypes.string_at(np.asarray(data).ctypes.data, view.nbytes), np.uint8)
         raise ValueError(
             f"bo.write of an array with shape {view.shape} and strides {view.strides}: pyxrt ignores strides "
             "and would write wrong bytes; pass numpy.ascontiguousarray(...)"

@@ -7,39 +7,39 @@ run to run, and is configured anew after a failed run, as the driver resets a pa
 from __future__ import annotations
 
 import gc
+import warnings
 from collections import deque
 from typing import TYPE_CHECKING, ClassVar
 
 from .emulation import Emulation, current
 from .images import uuid, xclbin
+from .overloads import bound, choose
+from .releases import FIRST_CLASS_CONTEXTS, LENIENT_GROUP_ID, at_least
 from .silicon import NO_BANK, Array, InstructionStream, KernelImage, XclbinImage
 from .values import BoundEnum, as_unsigned, incompatible, invalid_argument, xrt_info_device
 
 if TYPE_CHECKING:
-    from .runs import run
+    from .runs import Command, run
 
 
+@bound("device")
 class device:  # noqa: N801 (pyxrt's name)
-    """The emulated NPU: `device()`, `device(0)`, `device(bdf)`."""
+    """The emulated NPU: `device(0)`, `device(bdf)`; `device()` is an empty handle, of no use."""
 
-    def __init__(self, index: int | str = 0, /) -> None:
-        self._emulation = current()
-        profile = self._emulation.settings.profile
-        if isinstance(index, str):
-            if index != profile.bdf:
-                raise RuntimeError(f"No such device '{index}'")
-        else:
-            number = as_unsigned(index)
-            if number is None:
-                forms = ("pyxrt.device()", "pyxrt.device(arg0: int)", "pyxrt.device(arg0: str)")
-                raise incompatible("__init__", forms, index)
-            if number != 0:
-                raise RuntimeError(f" No such device with index '{number}'")
+    def __init__(self, *arguments: object, **named: object) -> None:
+        emulation = current()
+        key, values = choose("device", emulation.settings.release, arguments, named)
+        if key == "bdf" and values[0] != emulation.settings.profile.bdf:
+            raise RuntimeError(f"No such device '{values[0]}'")
+        if key == "index" and values[0] != 0:
+            raise RuntimeError(f" No such device with index '{values[0]}'")
+        self._opened = None if key == "empty" else emulation
         self._images: dict[str, XclbinImage] = {}
         self._last: str | None = None
 
     def register_xclbin(self, binary: xclbin, /) -> uuid:
         """Makes an xclbin known; contexts are then made from its UUID."""
+        _ = self.emulation
         if not isinstance(binary, xclbin):  # pyright: ignore[reportUnnecessaryIsInstance]
             form = "(self: pyxrt.device, arg0: pyxrt.xclbin) -> pyxrt.uuid"
             raise incompatible("register_xclbin", (form,), binary)
@@ -51,6 +51,7 @@ class device:  # noqa: N801 (pyxrt's name)
     def load_xclbin(self, binary: xclbin | str, /) -> uuid:
         """Not for NPUs: the driver has no whole-device load."""
         del binary
+        _deprecated(self.emulation, "device.load_xclbin is deprecated: use register_xclbin and hw_context")
         raise RuntimeError("load_xclbin: Operation not supported")
 
     def get_xclbin_uuid(self) -> uuid:
@@ -59,7 +60,7 @@ class device:  # noqa: N801 (pyxrt's name)
 
     def get_info(self, key: xrt_info_device, /) -> str:
         """Properties as text; "NA" for those that an emulated device does not have."""
-        profile = self._emulation.settings.profile
+        profile = self.emulation.settings.profile
         known = {
             xrt_info_device.bdf: profile.bdf,
             xrt_info_device.interface_uuid: "00000000-0000-0000-0000-000000000000",
@@ -75,7 +76,9 @@ class device:  # noqa: N801 (pyxrt's name)
     @property
     def emulation(self) -> Emulation:
         """Not part of pyxrt: where the emulated memory and the events are."""
-        return self._emulation
+        if self._opened is None:
+            raise RuntimeError("device() opened no device (real pyxrt would crash here): use device(0)")
+        return self._opened
 
     def image(self, name: uuid) -> XclbinImage:
         """The registered xclbin with this UUID. Not part of pyxrt."""
@@ -85,6 +88,13 @@ class device:  # noqa: N801 (pyxrt's name)
         return image
 
 
+FULL_ELF = (
+    "Failed to load the ELF: Operation not supported (a full ELF configures npu2 and later; "
+    "the emulated NPU is npu1, which takes an xclbin)"
+)
+
+
+@bound("hw_context.access_mode")
 class access_mode(BoundEnum):  # noqa: N801
     """How a context shares its columns."""
 
@@ -92,30 +102,30 @@ class access_mode(BoundEnum):  # noqa: N801
     shared = 1
 
 
-class hw_context:  # noqa: N801
-    """A partition of the array with one xclbin's configuration: `(device, uuid[, mode | config])`,
-    the same with an `xclbin`. Raises RuntimeError for too many columns or contexts."""
+@bound("hw_context")
+class hw_context:  # noqa: N801 (pyxrt's name)
+    """A partition of the array with one xclbin's configuration. Raises RuntimeError for too many columns or
+    contexts, and for an ELF configuration, which npu1 does not take."""
 
     access_mode: ClassVar = access_mode
     exclusive: ClassVar = access_mode.exclusive
     shared: ClassVar = access_mode.shared
 
-    def __init__(
-        self,
-        owner: device | None = None,
-        binary: uuid | xclbin | None = None,
-        mode: access_mode | dict[str, int] = access_mode.shared,
-        /,
-    ) -> None:
+    def __init__(self, *arguments: object, **named: object) -> None:
         self._image: XclbinImage | None = None
-        if owner is None and binary is None:
+        key, values = choose("hw_context", current().settings.release, arguments, named)
+        if key == "empty":
             return
-        if isinstance(binary, xclbin) and isinstance(owner, device):
-            owner.register_xclbin(binary)
-            binary = binary.get_uuid()
-        if not isinstance(owner, device) or not isinstance(binary, uuid):
-            forms = ("pyxrt.hw_context()", "pyxrt.hw_context(arg0: pyxrt.device, arg1: pyxrt.uuid)")
-            raise incompatible("__init__", forms, owner, binary)
+        if key in ("elf", "staged"):
+            raise RuntimeError(FULL_ELF)
+        owner, binary, *rest = values
+        assert isinstance(owner, device)
+        if isinstance(binary, str):
+            binary = xclbin(binary)
+        if isinstance(binary, xclbin):
+            binary = owner.register_xclbin(binary)
+        assert isinstance(binary, uuid)
+        mode = rest[0] if rest else None
         self._device = owner
         self._mode = mode if isinstance(mode, access_mode) else access_mode.shared
         image = owner.image(binary)
@@ -139,8 +149,13 @@ class hw_context:  # noqa: N801
         self.slot = next(number for number in range(1, profile.contexts + 1) if number not in slots)
         self._image = image
         self._array: tuple[str, Array] | None = None
-        self.pending: deque[run] = deque()  # started, not yet executed, in order
+        self.pending: deque[Command] = deque()  # started, not yet executed, in order
         contexts.add(self)
+
+    def add_config(self, elf: object, /) -> None:
+        """Attaches an ELF configuration: not for npu1."""
+        del elf
+        raise RuntimeError(FULL_ELF)
 
     def get_device(self) -> device:
         """The device."""
@@ -189,6 +204,7 @@ class hw_context:  # noqa: N801
         self._array = None
 
 
+@bound("kernel.cu_access_mode")
 class cu_access_mode(BoundEnum):  # noqa: N801
     """How a kernel object shares its compute unit; of no effect on NPUs."""
 
@@ -197,6 +213,7 @@ class cu_access_mode(BoundEnum):  # noqa: N801
     none = 2
 
 
+@bound("kernel")
 class kernel:  # noqa: N801
     """A kernel of a context's xclbin, by name or NAME:{INSTANCE}."""
 
@@ -205,31 +222,41 @@ class kernel:  # noqa: N801
     shared: ClassVar = cu_access_mode.shared
     none: ClassVar = cu_access_mode.none
 
-    def __init__(self, context: hw_context | device, name: object, *rest: object) -> None:
-        if isinstance(context, device) and isinstance(name, uuid) and rest and isinstance(rest[0], str):
-            context, name = hw_context(context, name), rest[0]  # the hidden context of the old form
-        if not isinstance(context, hw_context) or not isinstance(name, str):
-            form = "pyxrt.kernel(arg0: pyxrt.hw_context, arg1: str)"
-            raise incompatible("__init__", (form,), context, name, *rest)
+    def __init__(self, *arguments: object, **named: object) -> None:
+        key, values = choose("kernel", current().settings.release, arguments, named)
+        context, name = values[0], values[-1] if key == "context" else values[2]
+        if isinstance(context, device):  # the old form has a hidden context
+            context = hw_context(context, values[1])
+            _deprecated(context.emulation, "kernel(device, uuid, name) is deprecated: make a hw_context")
+        self._open(context, name, None)
+
+    def _open(self, context: object, name: object, control: bytes | None) -> None:
+        assert isinstance(context, hw_context)
+        assert isinstance(name, str)
         wanted = name.partition(":")[0]
         found = [image for image in context.image.kernels if image.name == wanted]
         if not found:
             raise invalid_argument(f"No such kernel '{wanted}'")
         self._context = context
         self._image = found[0]
+        self._control = control
         self._decoded: tuple[bytes, InstructionStream] | None = None
 
     def __call__(self, *arguments: object) -> run:
         """Sets all arguments, starts, and returns the run.
 
-        pyxrt swallows what it cannot set, and the command then holds values of some earlier run. Here
-        that is an error.
+        pyxrt swallows what it cannot set, and the command then holds values of some earlier run: so it is
+        where the emulation is lenient. Else that is an error.
         """
+        emulation = self._context.emulation
         made = self._new_run()
         for index, value in enumerate(arguments):
             try:
                 made.set_arg(index, value)
             except (TypeError, RuntimeError, IndexError) as error:
+                if emulation.settings.lenient:
+                    emulation.note(f"argument {index} of kernel '{self._image.name}' was swallowed: {error}")
+                    continue
                 raise type(error)(
                     f"argument {index} of kernel '{self._image.name}': {error}\n"
                     "(pyxrt would ignore this and run with whatever an earlier command left there)"
@@ -244,6 +271,12 @@ class kernel:  # noqa: N801
         if number is None:
             raise incompatible("group_id", ("(self: pyxrt.kernel, arg0: int) -> int",), index)
         parameters = self._image.parameters
+        release = self._context.emulation.settings.release
+        if number >= len(parameters) and not at_least(release, LENIENT_GROUP_ID):
+            raise IndexError(
+                f"vector::_M_range_check: __n (which is {number}) >= this->size() "
+                f"(which is {len(parameters)})"
+            )
         bank = parameters[number].bank if number < len(parameters) else None
         return (NO_BANK if bank is None else bank) | self._context.slot << 16
 
@@ -267,9 +300,19 @@ class kernel:  # noqa: N801
         """The context it was made from."""
         return self._context
 
+    @property
+    def control(self) -> bytes | None:
+        """Instructions that came with a module; None where an argument brings them."""
+        return self._control
+
     def decode(self, data: bytes) -> InstructionStream:
         """The instruction stream in `data`; the last one is kept, as repeats send the same. Raises
         ArtifactError."""
         if self._decoded is None or self._decoded[0] != data:
             self._decoded = data, self._context.emulation.silicon.decode(data)
         return self._decoded[1]
+
+
+def _deprecated(emulation: Emulation, text: str) -> None:
+    if at_least(emulation.settings.release, FIRST_CLASS_CONTEXTS):
+        warnings.warn(text, DeprecationWarning, stacklevel=3)

@@ -14,8 +14,10 @@ import numpy as np
 
 from .buffers import bo
 from .contexts import device, hw_context, kernel
+from .control_code import elf, module, program
 from .emulation import Emulation, Settings, configure, current, emulation
-from .images import uuid, xclbin
+from .extension import aie, ext, graph
+from .images import uuid, xclbin, xclbinip_vector, xclbinkernel_vector, xclbinmem_vector
 from .runs import run, runlist
 from .values import ert_cmd_state, xclBOSyncDirection, xrt_info_device, xrt_msg_level
 
@@ -23,6 +25,7 @@ __all__ = [
     "XCL_BO_FLAGS_NONE",
     "Emulation",
     "Settings",
+    "aie",
     "alert",
     "bo",
     "configure",
@@ -30,16 +33,21 @@ __all__ = [
     "current",
     "debug",
     "device",
+    "elf",
     "emergency",
     "emulation",
     "enumerate_devices",
     "error",
     "ert_cmd_state",
+    "ext",
+    "graph",
     "hw_context",
     "info",
     "kernel",
     "log_message",
+    "module",
     "notice",
+    "program",
     "reseed",
     "run",
     "runlist",
@@ -47,6 +55,9 @@ __all__ = [
     "warning",
     "xclBOSyncDirection",
     "xclbin",
+    "xclbinip_vector",
+    "xclbinkernel_vector",
+    "xclbinmem_vector",
     "xrt_info_device",
     "xrt_msg_level",
 ]

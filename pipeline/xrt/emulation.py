@@ -61,6 +61,10 @@ class Settings:
     lenient: bool = False
 
 
+class ProcessAborted(BaseException):
+    """Real XRT would have ended the process with std::abort(). No Exception: no handler sees an abort."""
+
+
 class Context(Protocol):
     """An open hardware context, as far as the limit on their number goes."""
 
@@ -76,6 +80,12 @@ class Emulation:
     events: EventStream = field(default_factory=EventStream)
     contexts: weakref.WeakSet[Context] = field(default_factory=weakref.WeakSet["Context"])
     random: np.random.Generator = field(init=False)
+    notes: list[str] = field(default_factory=list[str])
+    """What a lenient emulation let pass, with the place in the program."""
+    commands: list[list[int]] = field(default_factory=list[list[int]])
+    """Command buffers of runs that are gone, not cleared, as XRT's bo_cache keeps them."""
+    aborted: str | None = None
+    """Why the process would be dead by now."""
     _runs: int = 0
 
     def __post_init__(self) -> None:
@@ -98,10 +108,25 @@ class Emulation:
         self._runs += 1
         return self._runs
 
+    def note(self, text: str) -> None:
+        """Remembers what real pyxrt would get wrong silently."""
+        self.notes.append(f"{call_site()}: {text}")
+
+    def abort(self, reason: str) -> None:
+        """Real XRT calls std::abort() here; the next use of the device raises."""
+        if self.aborted is None:
+            self.aborted = f"{call_site()}: {reason}"
+
+    def check_alive(self) -> None:
+        """Raises ProcessAborted after `abort`."""
+        if self.aborted is not None:
+            raise ProcessAborted(self.aborted)
+
     # ----------------------------------------------------------------- memory
 
     def allocate(self, size_bytes: int, label: str | None = None) -> Allocation:
         """A new buffer, flushed and zero (docs/syncs.md)."""
+        self.check_alive()
         memory = CachedMemory(size_bytes, self.settings.cache.coherency)
         allocation = self.space.allocate(memory, label or "")
         if not label:
@@ -118,6 +143,7 @@ class Emulation:
 
     def observe(self, allocation: Allocation) -> None:
         """Accounts for what was stored through views of `allocation` since the last call."""
+        self.check_alive()
         if allocation.memory.watched:
             for offset, length in allocation.memory.observe():
                 if self.events.active:

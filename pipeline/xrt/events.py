@@ -23,10 +23,13 @@ SURFACE = frozenset(
     for module in (
         "buffers",
         "contexts",
+        "control_code",
         "emulation",
         "events",
+        "extension",
         "images",
         "memory",
+        "overloads",
         "runs",
         "emulated",
         "session",

@@ -21,7 +21,7 @@ from types import ModuleType, TracebackType
 
 from ..errors import UsageError
 from ..verdict import SyncFinding
-from .emulation import Emulation, Settings, emulation
+from .emulation import Emulation, ProcessAborted, Settings, emulation
 from .events import Event, Labelled, RunStarted
 from .sanitizer import Sanitizer
 from .surface import pyxrt_module
@@ -30,6 +30,9 @@ MODULE = "pyxrt"
 
 EXIT_UNCAUGHT = 1
 """What CPython returns when a program ends with an exception."""
+
+EXIT_ABORTED = 134
+"""What a shell shows of a process that called abort(): 128 + SIGABRT."""
 
 
 @dataclass(slots=True)
@@ -91,9 +94,15 @@ def run_script(path: str, arguments: Sequence[str], host: Host) -> int:
             exit_code = 0
         except SystemExit as request:
             exit_code = _exit_code(request)
+        except ProcessAborted as error:
+            sys.stderr.write(f"Aborted: {error}\n")
+            exit_code = EXIT_ABORTED
         except Exception as error:  # noqa: BLE001 (the program's fault, shown as Python shows it)
             _show(error, name)
             exit_code = EXIT_UNCAUGHT
+        if exit_code != EXIT_ABORTED and host.emulation.aborted is not None:
+            sys.stderr.write(f"Aborted: {host.emulation.aborted}\n")
+            exit_code = EXIT_ABORTED
         host.finish()  # while what the program holds is still alive
     return exit_code
 

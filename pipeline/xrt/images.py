@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
 from ..errors import AiepipeError
 from .emulation import current
+from .overloads import bound, choose
 from .silicon import MemoryBank, XclbinImage
 from .values import incompatible
 
 
+@bound("uuid")
 class uuid:  # noqa: N801 (pyxrt's name)
     """A UUID. As in pyxrt two of them are never equal: compare `to_string()`."""
 
@@ -81,6 +82,19 @@ class xclbinmem:  # noqa: N801
         return self._index
 
 
+class xclbinip_vector(list[xclbinip]):  # noqa: N801
+    """std::vector of compute units."""
+
+
+class xclbinkernel_vector(list[xclbinkernel]):  # noqa: N801
+    """std::vector of kernels."""
+
+
+class xclbinmem_vector(list[xclbinmem]):  # noqa: N801
+    """std::vector of memory banks."""
+
+
+@bound("xclbin")
 class xclbin:  # noqa: N801
     """An xclbin file. Raises RuntimeError, its cause being the ArtifactError, when it cannot be read."""
 
@@ -88,12 +102,12 @@ class xclbin:  # noqa: N801
     xclbinkernel: ClassVar = xclbinkernel
     xclbinmem: ClassVar = xclbinmem
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, /) -> None:
+    def __init__(self, *arguments: object) -> None:
         self._image: XclbinImage | None = None
-        if path is None:
+        _, values = choose("xclbin", current().settings.release, arguments, {})
+        if not values:
             return
-        if not isinstance(path, str):
-            raise incompatible("__init__", ("pyxrt.xclbin()", "pyxrt.xclbin(arg0: str)"), path)
+        path = str(values[0])
         try:
             data = Path(path).read_bytes()
         except OSError as error:

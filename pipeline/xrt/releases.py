@@ -66,6 +66,9 @@ class Span:
 
 ALWAYS = Span()
 
+ENUM_IN_BUFFER = Span("2.20", "2.23")
+"""Releases whose access_mode is exported to the class ext.bo, over its methods read and write."""
+
 _LEVELS = ("emergency", "alert", "critical", "error", "warning", "notice", "info", "debug")
 _ACCESS = ("none", "read", "write", "read_write", "local", "shared", "process", "hybrid")
 
@@ -74,8 +77,7 @@ SPANS: dict[str, Span] = {
     **dict.fromkeys(("elf", "program"), Span("2.19")),
     **dict.fromkeys(("run.wait2", "module", "ext", "runlist"), Span("2.20")),
     "module.get_cfg_uuid": Span("2.20", "2.23"),
-    # the enum was exported to ext.bo first, to ext itself later
-    **dict.fromkeys((f"ext.bo.{name}" for name in ("access_mode", *_ACCESS)), Span("2.20", "2.23")),
+    # before that the enum was exported to ext.bo (surface.py)
     **dict.fromkeys((f"ext.{name}" for name in ("access_mode", *_ACCESS)), Span("2.23")),
     **dict.fromkeys(
         (

@@ -8,14 +8,18 @@ on hardware. What the array ran into is kept in `failure`, which pyxrt cannot ex
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 
 from ..errors import ArtifactError, DeviceError, EmulationError
 from ..program import CallingConvention
 from .buffers import bo
-from .contexts import hw_context, kernel
+from .contexts import kernel
+from .emulation import current
 from .events import BoundArgument, RunFinished, RunObserved, RunStarted, call_site
 from .memory import Bytes
+from .overloads import bound, choose
+from .releases import FIRST_CLASS_CONTEXTS, at_least
 from .silicon import InstructionStream, KernelImage, RunSummary
 from .values import as_int, as_unsigned, ert_cmd_state, incompatible, invalid_argument
 
@@ -39,14 +43,83 @@ class EmulatorFault(Exception):
     """The emulator itself is at fault. No RuntimeError, which programs expect of pyxrt and handle."""
 
 
+@bound("run")
 class run:  # noqa: N801 (pyxrt's name)
-    """One execution of a kernel."""
+    """One execution of a kernel. A handle: the command behind it may outlive it, which XRT takes for a
+    reason to end the process."""
 
     def __init__(self, of: kernel | None = None, /) -> None:
+        if of is not None and not isinstance(of, kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise incompatible("__init__", ("pyxrt.run()", "pyxrt.run(arg0: pyxrt.kernel)"), of)
+        self._command = Command(of)
+
+    def __del__(self) -> None:
+        command = getattr(self, "_command", None)
+        if command is not None:
+            command.dropped()
+
+    def set_arg(self, index: int, value: object, /) -> None:
+        """Sets a declared argument to a buffer or a C int."""
+        self._command.set_arg(index, value)
+
+    def start(self) -> None:
+        """Hands the command to the device."""
+        self._command.start()
+
+    def wait(self, *timeout: object) -> ert_cmd_state:
+        """Waits for the end, or `timeout` milliseconds of wall time (0: for ever), and returns the state."""
+        return self._command.wait(*timeout)
+
+    def wait2(self, *timeout: object) -> None:
+        """Waits, and raises RuntimeError unless the command completed."""
+        self._command.wait2(*timeout)
+
+    def state(self) -> ert_cmd_state:
+        """Polls the command."""
+        return self._command.state()
+
+    def add_callback(self, *arguments: object) -> None:
+        """Cannot be called from Python in pyxrt either (no pybind11/functional.h)."""
+        form = "(self: pyxrt.run, arg0: pyxrt.ert_cmd_state, arg1: std::function<...>, arg2: capsule) -> None"
+        raise incompatible("add_callback", (form,), *arguments)
+
+    def get_ctrl_scratchpad_bo(self) -> bo:
+        """A buffer of ELF control code: there is none for other kernels."""
+        raise RuntimeError("No module associated with run object")
+
+    # ----------------------------------------------------------------- ours
+
+    @property
+    def command(self) -> Command:
+        """What was handed to the device."""
+        return self._command
+
+    @property
+    def number(self) -> int:
+        """Which run of the emulation this is, from 1; 0 before it starts."""
+        return self._command.number
+
+    @property
+    def failure(self) -> DeviceError | ArtifactError | None:
+        """What the array met; None while all is right."""
+        return self._command.failure
+
+    @property
+    def summary(self) -> RunSummary | None:
+        """Cycles and warnings of the last execution that completed."""
+        return self._command.summary
+
+
+class Command:
+    """A run's command: arguments, state, and its execution in the order of the starts."""
+
+    def __init__(self, of: kernel | None) -> None:
         self._kernel = of
         self._arguments: list[bo | int | None] = [] if of is None else [None] * len(of.image.parameters)
+        self._words = _CommandWords(of)
         self._state = ert_cmd_state.ERT_CMD_STATE_NEW
         self._in_flight = False
+        self._seen = True
         self._number = 0
         self._list: runlist | None = None
         self.failure: DeviceError | ArtifactError | None = None
@@ -72,6 +145,7 @@ class run:  # noqa: N801 (pyxrt's name)
                 f"(which is {len(self._arguments)})"
             )
         self._arguments[number] = scalar
+        self._words.set_int(number, scalar)
 
     def start(self) -> None:
         """Hands the command to the device."""
@@ -113,17 +187,23 @@ class run:  # noqa: N801 (pyxrt's name)
         self._observed()
         return self._state
 
-    def add_callback(self, *arguments: object) -> None:
-        """Cannot be called from Python in pyxrt either (no pybind11/functional.h)."""
-        form = "(self: pyxrt.run, arg0: pyxrt.ert_cmd_state, arg1: std::function<...>, arg2: capsule) -> None"
-        raise incompatible("add_callback", (form,), *arguments)
-
     # ----------------------------------------------------------------- for runlist, contexts and the runner
 
     @property
     def number(self) -> int:
         """Which run of the emulation this is, from 1; 0 before it starts."""
         return self._number
+
+    def dropped(self) -> None:
+        """The last handle is gone. From XRT 2.23 on that ends the process while the end was not seen."""
+        if self._kernel is None or self._seen or self._list is not None:
+            return
+        emulation = self._kernel.context.emulation
+        if at_least(emulation.settings.release, FIRST_CLASS_CONTEXTS):
+            emulation.abort(
+                f"L002: a run of '{self._kernel.image.name}' was dropped before its end was seen; "
+                "XRT from 2.23 on calls std::abort() then. Keep the run until wait() has returned"
+            )
 
     def submit(self) -> None:
         """Starts, whoever asks. Raises RuntimeError when it is in flight or an argument is missing."""
@@ -134,7 +214,7 @@ class run:  # noqa: N801 (pyxrt's name)
         emulation.before_run()
         self._refuse_unset(owner.image)
         self._number = emulation.next_run()
-        self._in_flight = True
+        self._in_flight, self._seen = True, False
         self._state = ert_cmd_state.ERT_CMD_STATE_SUBMITTED
         self.failure = self.summary = None
         if emulation.events.active:
@@ -211,44 +291,56 @@ class run:  # noqa: N801 (pyxrt's name)
                 f"make it with kernel.group_id({index}))"
             )
         self._arguments[index] = buffer
+        self._words.set(index, buffer.address())
 
     def _refuse_unset(self, image: KernelImage) -> None:
         """XRT reuses command buffers unzeroed: an unset argument would be that of some earlier run. A data
         buffer that the instruction stream does not use may stay unset (mlir-aie declares five always)."""
-        for index in range(image.first_data_index):
-            if self._arguments[index] is None:
+        owner = self._kernel_or_error()
+        emulation = owner.context.emulation
+        for index in self._missing(owner):
+            if not emulation.settings.lenient:
                 raise _unset(image, index)
-        missing = [
-            i for i in range(image.first_data_index, len(self._arguments)) if self._arguments[i] is None
-        ]
-        if not missing:
-            return
+            emulation.note(f"A006: {_unset(image, index)}; it holds {self._words.get(index):#x}")
+
+    def _missing(self, owner: kernel) -> list[int]:
+        """Arguments that were not set and that the run would use."""
+        image = owner.image
+        unset = [index for index, value in enumerate(self._arguments) if value is None]
+        first = image.first_data_index
+        needed = [index for index in unset if index < first]
+        if needed or not unset:
+            return needed if owner.control is None else []
         try:
-            owner = self._kernel_or_error()
             stream = self._stream(owner, owner.context.emulation.space.peek)
         except (ArtifactError, EmulationError):
-            return  # the run itself will say so, with its state
-        for index in missing:
-            if stream is not None and index - image.first_data_index in stream.arguments:
-                raise _unset(image, index)
+            return []  # the run itself will say so, with its state
+        return [index for index in unset if stream is not None and index - first in stream.arguments]
 
     def _stream(self, owner: kernel, read: Callable[[int, int], Bytes]) -> InstructionStream | None:
         """The instructions as the device sees them in DDR; None where there are none."""
         image = owner.image
-        buffer, count = self._arguments[image.instruction_index], self._arguments[image.count_index]
-        if not isinstance(buffer, bo) or not isinstance(count, int) or count == 0:
+        if owner.control is not None:
+            return owner.decode(owner.control)
+        buffer, count = self._arguments[image.instruction_index], self._value(image.count_index)
+        address = self._value(image.instruction_index)
+        if not address or not count:
             return None
         space = owner.context.emulation.space
-        available = min(buffer.size(), space.find(buffer.address(), 0, "reads").end - buffer.address())
+        available = space.find(address, 0, "reads").end - address
+        if isinstance(buffer, bo):
+            available = min(buffer.size(), available)
         if image.convention is CallingConvention.LX6:
             length = min(4 * count, available)
         else:  # ninstr is advisory, words or bytes: the header has the size
-            header = read(buffer.address(), min(TXN_HEADER_BYTES, available)).tobytes()
+            header = read(address, min(TXN_HEADER_BYTES, available)).tobytes()
             length = min(max(int.from_bytes(header[12:16], "little"), len(header)), available)
-        data = read(buffer.address(), length).tobytes()
+        data = read(address, length).tobytes()
         try:
             return owner.decode(data)
         except ArtifactError as error:
+            if not isinstance(buffer, bo):
+                raise
             offset = buffer.device_offset
             if bytes(buffer.memory.host[offset : offset + length]) != data:
                 raise ArtifactError(
@@ -260,11 +352,20 @@ class run:  # noqa: N801 (pyxrt's name)
                 ) from error
             raise
 
+    def _value(self, index: int) -> int:
+        """What the command holds for an argument: an address, a number, or what an earlier run left."""
+        value = self._arguments[index]
+        if isinstance(value, bo):
+            return value.address()
+        if self._kernel_or_error().context.emulation.settings.lenient:
+            return self._words.get(index)
+        return value or 0
+
     def _run_array(self, owner: kernel, deadline: float | None) -> RunSummary:
         image = owner.image
-        if image.convention is CallingConvention.TXN and self._arguments[0] != TXN_OPCODE:
+        if image.convention is CallingConvention.TXN and self._value(0) != TXN_OPCODE:
             raise EmulationError(
-                f"kernel '{image.name}' was started with opcode {self._arguments[0]}; "
+                f"kernel '{image.name}' was started with opcode {self._value(0)}; "
                 f"the firmware knows {TXN_OPCODE}",
                 kind="bad-opcode",
                 remedy=f"run.set_arg(0, {TXN_OPCODE})",
@@ -272,8 +373,7 @@ class run:  # noqa: N801 (pyxrt's name)
         stream = self._stream(owner, owner.context.emulation.space.read)
         if stream is None:
             return RunSummary(0, ("no instruction stream: the kernel did nothing",))
-        data = self._arguments[image.first_data_index :]
-        addresses = [value.address() if isinstance(value, bo) else value or 0 for value in data]
+        addresses = [self._value(i) for i in range(image.first_data_index, len(self._arguments))]
         return owner.context.array(image).run(stream, addresses, deadline=deadline)
 
     def _bound_arguments(self, image: KernelImage) -> list[BoundArgument]:
@@ -291,23 +391,25 @@ class run:  # noqa: N801 (pyxrt's name)
 
     def _observed(self) -> None:
         emulation = self._kernel_or_error().context.emulation
+        self._seen = self._seen or not self._in_flight
         if emulation.events.active and self._number:
             emulation.events.emit(RunObserved(self._number, self._state.name, call_site()))
 
 
+@bound("runlist")
 class runlist:  # noqa: N801
     """Runs that start together and execute in order. No state, reset or poll: pyxrt has none."""
 
-    def __init__(self, context: hw_context | None = None, /) -> None:
-        self._context = context
-        self._runs: list[run] = []
+    def __init__(self, *arguments: object, **named: object) -> None:
+        choose("runlist", current().settings.release, arguments, named)
+        self._runs: list[Command] = []
 
     def add(self, item: run, /) -> None:
         """Appends a run, which then belongs to this list."""
         if not isinstance(item, run):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise incompatible("add", ("(self: pyxrt.runlist, arg0: pyxrt.run) -> None",), item)
-        item.join(self)
-        self._runs.append(item)
+        item.command.join(self)
+        self._runs.append(item.command)
 
     def execute(self) -> None:
         """Starts all."""
@@ -328,6 +430,34 @@ class runlist:  # noqa: N801
         for item, state in zip(self._runs, states, strict=True):
             if state != ert_cmd_state.ERT_CMD_STATE_COMPLETED:
                 raise RuntimeError(f"runlist failed execution ({state.name})") from item.failure
+
+
+class _CommandWords:
+    """The values in a command buffer, by argument. It comes from the pool of those that are gone, uncleared
+    (XRT's bo_cache); an int overwrites the lower half of a 64-bit value only."""
+
+    def __init__(self, of: kernel | None) -> None:
+        self._words: list[int] = []
+        if of is None or not of.context.emulation.settings.lenient:
+            return
+        pool = of.context.emulation.commands
+        self._words = pool.pop() if pool else []
+        self._words += [0] * (len(of.image.parameters) - len(self._words))
+        weakref.finalize(self, pool.append, self._words).atexit = False
+
+    def set(self, index: int, value: int) -> None:
+        """A whole value: an address."""
+        if self._words:
+            self._words[index] = value
+
+    def set_int(self, index: int, value: int) -> None:
+        """Four bytes."""
+        if self._words:
+            self._words[index] = self._words[index] & ~0xFFFF_FFFF | value & 0xFFFF_FFFF
+
+    def get(self, index: int) -> int:
+        """The value; 0 where the emulation is not lenient."""
+        return self._words[index] if self._words else 0
 
 
 def _unset(image: KernelImage, index: int) -> RuntimeError:

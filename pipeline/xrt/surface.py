@@ -10,8 +10,8 @@ import functools
 from types import ModuleType
 from typing import NoReturn, cast
 
-from . import emulated
-from .releases import LATEST, SPANS, check_release, has
+from . import emulated, extension
+from .releases import ENUM_IN_BUFFER, LATEST, SPANS, check_release, has
 
 _OURS = frozenset({"Emulation", "Settings", "configure", "current", "emulation", "reseed"})
 """Names of the module `emulated` that pyxrt does not have."""
@@ -49,6 +49,9 @@ def _member(value: object, path: str, release: str) -> object:
         return made
     if not isinstance(value, type):
         return value
+    if path == "ext.bo" and ENUM_IN_BUFFER.has(release):
+        names = {name: getattr(extension.access_mode, name) for name in extension.ACCESS_NAMES}
+        return _derive(value, {**names, "access_mode": extension.access_mode})
     depth = path.count(".") + 1
     lacking = [
         name.rpartition(".")[2]
@@ -64,6 +67,10 @@ def _derive(base: type, members: dict[str, object]) -> type:
 
 def _tie(module: ModuleType) -> None:
     """A kernel gives runs of this module's class."""
-    kernel, run = getattr(module, "kernel"), getattr(module, "run")  # noqa: B009 (made above)
-    if run is not emulated.run:
-        setattr(module, "kernel", _derive(cast("type", kernel), {"run_class": run}))  # noqa: B010
+    run = getattr(module, "run")  # noqa: B009 (made above)
+    if run is emulated.run:
+        return
+    for owner in (module, getattr(module, "ext", None)):
+        if owner is not None:
+            kernel = cast("type", getattr(owner, "kernel"))  # noqa: B009
+            setattr(owner, "kernel", _derive(kernel, {"run_class": run}))  # noqa: B010

@@ -198,7 +198,9 @@ class TestNames:
 
 class TestDevice:
     def test_there_is_one(self) -> None:
-        assert pyxrt.device().get_info(pyxrt.xrt_info_device["name"]) == "RyzenAI-npu1"
+        assert pyxrt.device(0).get_info(pyxrt.xrt_info_device["name"]) == "RyzenAI-npu1"
+        with pytest.raises(RuntimeError, match="opened no device"):
+            pyxrt.device().get_info(pyxrt.xrt_info_device["name"])
         assert pyxrt.device("0000:c6:00.1").get_info(pyxrt.xrt_info_device.bdf) == "0000:c6:00.1"
         assert pyxrt.device(0).get_info(pyxrt.xrt_info_device.thermal) == "NA"
         with pytest.raises(RuntimeError, match=r"^ No such device with index '1'$"):

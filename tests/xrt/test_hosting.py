@@ -119,7 +119,7 @@ class TestAProgramAsMain:
         (tmp_path / "beside.py").write_text("VALUE = 5\n")
         path = self.script(
             tmp_path,
-            "import sys, pyxrt, beside\n"
+            "import sys, pyxrt, beside, pyxrt.ext\n"
             "print(__name__, sys.argv[1:], beside.VALUE, pyxrt.enumerate_devices(), sys.argv[0] == __file__)",
         )
         before = sys.modules["__main__"], sys.argv, list(sys.path)

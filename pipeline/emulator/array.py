@@ -15,11 +15,16 @@ from ..errors import EmulationError
 from ..npu.limits import COLUMNS, LIMITS
 from ..npu.topology import MEMORY_TILE_SIDES, ROWS, Bundle, TileAddress, TileKind, split_address
 from .channel import Channel
+from .checked_core import CheckedCore
+from .checks import Checks
 from .core_unit import SLICE_BUNDLES, CoreEngine, CoreFactory, CoreUnit
 from .fabric import Fabric
-from .memory import Bytes, DdrStore, DeviceMemory, MemoryTileStore, Store, TileStore
+from .memory import DdrStore, DeviceMemory, LocalMemory, MemoryTileStore, Store, TileStore
 from .packets import Token, parse_token
+from .races import Actor
+from .streams import Stamp
 from .tile import Tile
+from .trace import Trace
 from .transfers import TransferLog
 
 _SIDES = (Bundle.SOUTH, Bundle.NORTH, Bundle.WEST, Bundle.EAST)
@@ -50,13 +55,26 @@ class Limits:
 
 
 class Array:
-    """`columns` columns of a shim, a memory tile and four compute tiles each."""
+    """`columns` columns of a shim, a memory tile and four compute tiles each.
 
-    def __init__(self, columns: int, memory: DeviceMemory, cores: CoreFactory) -> None:
+    `check`: watch cores and compute tiles too (checks.py). `trace` records what happens.
+    """
+
+    def __init__(
+        self,
+        columns: int,
+        memory: DeviceMemory,
+        cores: CoreFactory,
+        *,
+        check: bool = False,
+        trace: Trace | None = None,
+    ) -> None:
         if not 1 <= columns <= COLUMNS + 1:
             raise ValueError(f"a partition has 1 to {COLUMNS + 1} columns, not {columns}")
         self.columns = columns
-        self.fabric = Fabric(columns)
+        self.checks = Checks(full=check)
+        self.fabric = Fabric(columns, self.checks, trace)
+        self.fabric.now = self.time
         self.transfers = TransferLog()
         self.tokens: Counter[Token] = Counter()
         self.steps = 0
@@ -74,6 +92,8 @@ class Array:
         self.cores: list[CoreUnit] = [tile.core for tile in self.tiles.values() if tile.core is not None]
         for tile in self.tiles.values():
             tile.join_cascade()
+            if tile.memory is not None and (check or tile.kind is TileKind.MEMORY):
+                tile.memory.observer = self.checks
         for core in self.cores:
             core.make_engine = self._engine
 
@@ -161,12 +181,6 @@ class Array:
             max((channel.time for channel in self.channels()), default=0),
         )
 
-    def unfinished(self) -> Iterator[Channel]:
-        """DMA channels of shims that are in the middle of a task."""
-        for channel in self.channels():
-            if channel.host.address.kind is TileKind.SHIM and channel.running:
-                yield channel
-
     def warn(self, message: str) -> None:
         """Something strange that does not stop the run; the same message is kept once."""
         if message in self._warnings or len(self._warnings) < _WARNINGS:
@@ -197,16 +211,28 @@ class Array:
     def _engine(self, core: CoreUnit) -> CoreEngine:
         tile = self.tiles[core.tile]
 
-        def memory(side: Bundle) -> Bytes | None:
+        def memory(side: Bundle) -> LocalMemory | None:
             other = tile.neighbours.get(side)
-            if other is None or other.kind is not TileKind.COMPUTE or other.memory is None:
-                return None
-            return other.memory.bytes
+            return None if other is None or other.kind is not TileKind.COMPUTE else other.memory
 
-        own = None if tile.memory is None else tile.memory.bytes
-        memories = (memory(Bundle.SOUTH), memory(Bundle.WEST), memory(Bundle.NORTH), own)
+        memories = (memory(Bundle.SOUTH), memory(Bundle.WEST), memory(Bundle.NORTH), tile.memory)
+        south, west, north, own = (None if found is None else found.bytes for found in memories)
+        bytes_ = (south, west, north, own)
         core_id = core.tile.column << 16 | core.tile.row
-        return self._make_core(core.name, core, core.program, memories, core_id=core_id)
+        if not self.checks.full:
+            return self._make_core(core.name, core, core.program, bytes_, core_id=core_id)
+        watch = CheckedCore(core.name, self.checks, memories, tile.started_descriptors)
+        engine = self._make_core(core.name, core, core.program, bytes_, core_id=core_id, checks=watch)
+        watch.engine = engine
+        core.watch = watch
+        return engine
 
-    def _take_token(self, word: int) -> None:
-        self.tokens[parse_token(word)] += 1
+    def _take_token(self, word: int, time: int) -> None:
+        token = parse_token(word)
+        self.tokens[token] += 1
+        if self.checks.races is not None and isinstance(time, Stamp):
+            self.checks.races.received(Actor.CONTROLLER, time.clock)
+        if self.fabric.trace is not None:
+            self.fabric.trace.stream(
+                "token", int(time), tile=str(token.tile), channel=f"{token.direction.name} {token.channel}"
+            )

@@ -8,73 +8,28 @@ finish-on-TLAST modes as in aie-rt (0 off, 1 without counts, 2 and 3 with).
 
 from __future__ import annotations
 
-import enum
 from collections import deque
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ..errors import EmulationError
 from ..npu.descriptors import BufferDescriptor
 from ..npu.limits import TASK_QUEUE_DEPTH, WORD_BYTES, usable_descriptors
-from ..npu.topology import Direction, TileAddress
+from ..npu.topology import Direction
 from .addressing import Pattern, pattern_of
-from .fabric import Active, Fabric, Outlet
-from .locks import LockBank, wanted
+from .fabric import Active, Outlet
+from .locks import LockBank, signed_request, wanted
 from .memory import Store
 from .packets import Token, out_of_order_id, packet_header
-from .streams import WORDS_PER_SWITCH, Fifo, Words
+from .races import Clock
+from .streams import WORDS_PER_SWITCH, Fifo, Stamp, Words
+from .task import ChannelCycles, Host, State, Task
 
 SLICE_WORDS = 1 << 14
 """Longest slice that moves at once."""
 
 _BURST = 64
 """BDs that a channel may finish before others get their turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """An entry of the start queue."""
-
-    descriptor: int
-    repeats: int
-    token: bool
-
-
-class State(enum.Enum):
-    """What a channel is doing."""
-
-    IDLE = 0
-    SELECT = 1
-    """An out-of-order channel waits for the header that names its BD."""
-    ACQUIRE = 2
-    HEADER = 3
-    TRANSFER = 4
-    TOKEN = 5
-
-
-class Host(Protocol):
-    """What a channel needs from its tile."""
-
-    address: TileAddress
-    fabric: Fabric
-
-    def descriptor(self, number: int) -> BufferDescriptor:
-        """BD `number` as the registers hold it now."""
-        ...
-
-    def iterate(self, number: int, current: int) -> None:
-        """Writes the iteration counter of BD `number`."""
-        ...
-
-    def dma_lock(self, lock: int, channel: int) -> tuple[LockBank, int]:
-        """The lock that a BD means by this id. Raises EmulationError where there is none."""
-        ...
-
-    def send_token(self, token: Token, controller: int) -> bool:
-        """Offers a token to the tile's control port. True when taken."""
-        ...
 
 
 class Channel(Active):
@@ -86,7 +41,8 @@ class Channel(Active):
         self.host = host
         self.direction = direction
         self.index = index
-        self.name = f"{host.address} {direction.name} {index}"
+        self.label = f"{direction.name} {index}"
+        self.name = f"{host.address} {self.label}"
         self.outlet = outlet
         self.fifo = Fifo()
         self.queue: deque[Task] = deque()
@@ -101,8 +57,9 @@ class Channel(Active):
         self.number = 0
         # for estimates, limits and reports
         self.time = 0
-        self.words_moved = 0
+        self.cycles = ChannelCycles()
         self.steps = 0
+        self._begun = 0
         self._store = store
         self._task = Task(0, 0, token=False)
         self._repeats_left = 0
@@ -205,6 +162,7 @@ class Channel(Active):
         if not self.queue:
             return False
         self._task = self.queue.popleft()
+        self._learn(self._task.clock)
         self._repeats_left = self._task.repeats
         self._begin_repeat()
         return True
@@ -218,7 +176,8 @@ class Channel(Active):
     def _select(self) -> bool:
         if not self.fifo.count:
             return False
-        header, _, _ = self.fifo.take(1)
+        header, _, time = self.fifo.take(1)
+        self._learn_from(time)
         self._begin(out_of_order_id(int(header[0])))
         return True
 
@@ -229,6 +188,7 @@ class Channel(Active):
             usable = f"{self._descriptors.start} to {self._descriptors.stop - 1}"
             raise self._error(f"cannot use BD {number}, only {usable}", "bad-bd")
         self.number = number
+        self._begun = self.time
         self.bd = bd = self.host.descriptor(number)
         if not bd.valid:
             raise self._error(f"BD {number} was started and is not valid", "bad-bd")
@@ -254,7 +214,14 @@ class Channel(Active):
         granted = bank.acquire(lock, bd.acquire_value)
         if granted is None:
             return False
-        self.time = max(self.time, granted) + 1
+        fabric = self.host.fabric
+        if fabric.checks.races is not None:
+            fabric.checks.races.acquired(self.name, (bank.tile, lock))
+        self._wait(granted, "lock", f"waits for lock {lock} of {bank.tile}")
+        self.time += 1
+        self.cycles.requests += 1
+        if fabric.trace is not None:
+            fabric.trace.lock(bank.tile, lock, self.time, -abs(signed_request(bd.acquire_value)))
         self.state = self._after_acquire(bd)
         return True
 
@@ -265,8 +232,9 @@ class Channel(Active):
             return False
         word = packet_header(self.host.address, bd.packet_id, bd.packet_type, bd.out_of_order_id)
         self.time += 1
+        self.cycles.requests += 1
         empty = self._pattern.length == 0
-        route.push(np.array([word], np.uint32), empty and not bd.tlast_suppress, self.time)
+        route.push(np.array([word], np.uint32), empty and not bd.tlast_suppress, self._stamp())
         self.state = State.TRANSFER
         return True
 
@@ -278,12 +246,13 @@ class Channel(Active):
         count = min(left, route.room(), SLICE_WORDS)
         if count == 0:
             return False
+        self.host.fabric.checks.dma = self
         try:
             words = self._store.gather(self._pattern.piece(self._base, self._done, count))
         except EmulationError as error:
             raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
         self._count(count, route.ready_time())
-        route.push(words, count == left and not self._current().tlast_suppress, self.time)
+        route.push(words, count == left and not self._current().tlast_suppress, self._stamp())
         return True
 
     def _receive(self) -> bool:
@@ -293,6 +262,8 @@ class Channel(Active):
         if not self.fifo.count:
             return False
         words, last, time = self.fifo.take(left)
+        self._learn_from(time)
+        self.host.fabric.checks.dma = self
         try:
             self._store.scatter(self._pattern.piece(self._base, self._done, words.size), words)
         except EmulationError as error:
@@ -303,17 +274,30 @@ class Channel(Active):
         return True
 
     def _count(self, words: int, start: int) -> None:
-        self.time = max(self.time, start) + words
-        self.words_moved += words
+        self._wait(start, "stream", "waits for its stream")
+        self.time += words
+        self.cycles.words += words
         self.steps += 1 + words // SLICE_WORDS
         self._done += words
 
     def _finish(self) -> bool:
         """The BD's last word is through."""
         bd = self._current()
+        fabric = self.host.fabric
         if bd.release_value:
             bank, lock = self._lock(bd.release_lock)
+            if fabric.checks.races is not None:
+                fabric.checks.races.released(self.name, (bank.tile, lock))
+            before = bank.values[lock]
             bank.release(lock, bd.release_value, who=self.name, time=self.time)
+            if fabric.trace is not None:
+                fabric.trace.lock(bank.tile, lock, self.time, bank.values[lock] - before)
+        if fabric.trace is not None:
+            where = hex(bd.address)
+            fabric.trace.channel(
+                str(self.host.address), self.label, f"BD {self.number}", self._begun, self.time,
+                words=self._done, address=where,
+            )  # fmt: skip
         if bd.next_bd is not None:
             self._begin(bd.next_bd)
             return True
@@ -327,12 +311,45 @@ class Channel(Active):
 
     def _token(self) -> bool:
         token = Token(self.host.address, self.direction, self.index)
-        if not self.host.send_token(token, self.controller):
+        if not self.host.send_token(token, self.controller, self._stamp()):
             return False
         self.state = State.IDLE
         return True
 
+    def _wait(self, until: int, what: str, name: str) -> None:
+        """Moves the clock on to when something came to be."""
+        waited = until - self.time
+        if waited <= 0:
+            return
+        if what == "lock":
+            self.cycles.lock_wait += waited
+        else:
+            self.cycles.stream_wait += waited
+        if self.host.fabric.trace is not None:
+            tile = str(self.host.address)
+            self.host.fabric.trace.channel(tile, self.label, name, self.time, int(until))
+        self.time = int(until)
+
+    def _stamp(self) -> int:
+        """The time of sending, in check mode with what the channel knows."""
+        races = self.host.fabric.checks.races
+        return self.time if races is None else Stamp(self.time, races.sent(self.name))
+
+    def _learn_from(self, time: int) -> None:
+        if isinstance(time, Stamp):
+            self._learn(time.clock)
+
+    def _learn(self, clock: Clock | None) -> None:
+        races = self.host.fabric.checks.races
+        if races is not None and clock is not None:
+            races.received(self.name, clock)
+
     # ----------------------------------------------------------------- what it waits for
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Words of the present BD that were moved, and all of them; (0, 0) between BDs."""
+        return (0, 0) if self.bd is None else (self._done, self._pattern.length)
 
     def waiting_lock(self) -> tuple[LockBank, int, int] | None:
         """The lock, its number and the wanted value, while it waits for one."""

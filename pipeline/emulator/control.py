@@ -15,7 +15,8 @@ import numpy as np
 from ..npu.topology import Bundle, Port, TileAddress
 from .fabric import Active, Fabric, Outlet
 from .packets import READ_OPERATION, ControlHeader, Token, packet_header, parse_control_header, token_word
-from .streams import UNLIMITED, Fifo, Words
+from .races import Actor
+from .streams import UNLIMITED, Fifo, Stamp, Words
 
 OUTPUT_PACKETS = 8
 """Tokens and answers that wait for the stream; further tasks wait to send theirs (an estimate)."""
@@ -46,18 +47,19 @@ class ControlPort(Active):
         self._read = read
         self._write = write
         self._warn = warn
-        self._out: deque[Words] = deque()
+        self._out: deque[tuple[Words, int]] = deque()
         self._headers = 0
         self._header: ControlHeader | None = None
         self._data: list[int] = []
         self._skipping = False
         self._in = Fifo(_PACKET_ROOM)
+        self._time = 0
 
     # ----------------------------------------------------------------- out
 
-    def send_token(self, token: Token, controller: int) -> bool:
+    def send_token(self, token: Token, controller: int, time: int) -> bool:
         """Queues a token; False while too many wait."""
-        return self._send(np.array([token_word(token, controller)], np.uint32))
+        return self._send(np.array([token_word(token, controller)], np.uint32), time)
 
     def idle(self) -> bool:
         return not self._out and not self._in.count
@@ -65,19 +67,19 @@ class ControlPort(Active):
     def advance(self) -> bool:
         moved = False
         while self._out:
-            words = self._out[0]
+            words, time = self._out[0]
             room = self.outlet.route().room()
             if not room:
                 break
             part, rest = words[:room], words[room:]
-            self.outlet.route().push(part, rest.size == 0, 0)
+            self.outlet.route().push(part, rest.size == 0, time)
             if rest.size:
-                self._out[0] = rest
+                self._out[0] = rest, time
             else:
                 self._out.popleft()
             moved = True
         while self._in.count and len(self._out) < OUTPUT_PACKETS:
-            words, last, _ = self._in.take(1)
+            words, last, self._time = self._in.take(1)
             self._word(int(words[0]), last)
             moved = True
         return moved
@@ -87,10 +89,15 @@ class ControlPort(Active):
         """Packets that wait to leave."""
         return len(self._out)
 
-    def _send(self, words: Words) -> bool:
+    @property
+    def unread(self) -> int:
+        """Words of a packet that has not come to its end."""
+        return self._in.count + self._headers + len(self._data)
+
+    def _send(self, words: Words, time: int) -> bool:
         if len(self._out) >= OUTPUT_PACKETS:
             return False
-        self._out.append(words)
+        self._out.append((words, time))
         self._fabric.wake(self)
         return True
 
@@ -143,6 +150,10 @@ class ControlPort(Active):
             self._refuse(TLAST_ERROR, "it ended too early", last)
 
     def _execute(self, header: ControlHeader) -> None:
+        races = self._fabric.checks.races
+        if races is not None and isinstance(self._time, Stamp):
+            # a packet writes registers as the controller does, and comes after all that its sender knew
+            races.received(Actor.CONTROLLER, self._time.clock)
         offsets = range(header.address, header.address + 4 * header.beats, 4)
         if header.data_words:
             for offset, word in zip(offsets, self._data, strict=True):
@@ -152,7 +163,7 @@ class ControlPort(Active):
                 packet_header(self.tile, header.response_id, 0),
                 *(self._read(offset) for offset in offsets),
             ]
-            self._send(np.array(answer, np.uint32))
+            self._send(np.array(answer, np.uint32), self._time)
         else:
             self._warn(
                 f"{self.name}: control packet with operation {header.operation}, which has no meaning here"
@@ -173,15 +184,15 @@ class ControlPort(Active):
 class TokenSink:
     """Where task-completion tokens leave the array to the controller."""
 
-    def __init__(self, take: Callable[[int], None]) -> None:
+    def __init__(self, take: Callable[[int, int], None]) -> None:
         self._take = take
 
     def room(self) -> int:
         return UNLIMITED
 
-    def push(self, words: Words, _last: bool, _time: int, /) -> None:
+    def push(self, words: Words, _last: bool, time: int, /) -> None:
         for word in words.tolist():
-            self._take(word)
+            self._take(word, time)
 
     def ready_time(self) -> int:
         return 0

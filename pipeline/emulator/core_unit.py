@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 
 from ..errors import EmulationError
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
-from .core.port import CorePort, CoreStop
+from .core.port import CoreChecks, CorePort, CoreStop
 from .fabric import Fabric, Outlet
-from .locks import LockBank, wanted
+from .locks import LockBank, signed_request, wanted
 from .memory import Bytes
-from .streams import WORDS_PER_SWITCH, Fifo, Words
+from .streams import WORDS_PER_SWITCH, Fifo, Stamp, Words
+from .trace import Trace, bundle_text
 
 CASCADE_DEPTH = 2
 """Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""
@@ -34,6 +36,16 @@ class CoreEngine(Protocol):
     @property
     def bundles(self) -> int: ...
     @property
+    def stalls(self) -> int:
+        """Cycles lost to bank conflicts of its own accesses since it was made."""
+        ...
+
+    @property
+    def stack(self) -> tuple[int, int, int] | None:
+        """Lowest and highest value of the stack pointer, and the pc of the latter; only with checks."""
+        ...
+
+    @property
     def pc(self) -> int: ...
     def reset(self) -> None: ...
     def program_changed(self) -> None: ...
@@ -43,7 +55,10 @@ class CoreEngine(Protocol):
 
 
 class CoreFactory(Protocol):
-    """Makes an engine. `memories`: South, West, North, own; None where the core has no neighbour."""
+    """Makes an engine. `memories`: South, West, North, own; None where the core has no neighbour.
+
+    With `checks` each memory is followed in its storage by its shadow (memory.LocalMemory).
+    """
 
     def __call__(
         self,
@@ -53,7 +68,16 @@ class CoreFactory(Protocol):
         memories: tuple[Bytes | None, Bytes | None, Bytes | None, Bytes | None],
         *,
         core_id: int,
+        checks: CoreChecks | None = None,
     ) -> CoreEngine: ...
+
+
+class CoreWatch(Protocol):
+    """Looks, in check mode, at what a core did to memory; see checked_core.py."""
+
+    def meets_others(self, pc: int) -> None:
+        """The core is at `pc` and others are about to act, or it is about to learn of them."""
+        ...
 
 
 class CoreInput:
@@ -63,6 +87,8 @@ class CoreInput:
         self.fifo = Fifo()
         self.taken: list[int] = []
         """Words of a chunk that the core is taking one by one, the next one last."""
+        self.ready = 0
+        """When the core last took words."""
         self._name = name
 
     def room(self) -> int:
@@ -72,7 +98,7 @@ class CoreInput:
         self.fifo.put(words, last, time)
 
     def ready_time(self) -> int:
-        return 0
+        return self.ready
 
     def connect(self, switches: int) -> None:
         self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
@@ -84,11 +110,26 @@ class CoreInput:
         return self._name
 
 
+Wait = Literal["lock", "stream", "cascade"]
+
+
+@dataclass(slots=True)
+class CoreWaits:
+    """Cycles that a core stood still, by what it waited for."""
+
+    lock: int = 0
+    stream: int = 0
+    cascade: int = 0
+
+
 class CoreUnit:
     """One core: engine, port, control bits. Implements `CorePort`."""
 
     def __init__(self, fabric: Fabric, tile: TileAddress, lock_banks: dict[Bundle | None, LockBank]) -> None:
         self.tile = tile
+        self.waits = CoreWaits()
+        self._fabric = fabric
+        self._running_since = 0
         self.name = str(tile)
         self.program = bytearray(PROGRAM_MEMORY_BYTES)
         self.engine: CoreEngine | None = None
@@ -99,12 +140,17 @@ class CoreUnit:
         self.stop: CoreStop | None = None
         self.input = CoreInput(self.name)
         self.outlet = Outlet(fabric, tile, Port(Bundle.CORE))
-        self.cascade: deque[bytes] = deque()
+        self.cascade: deque[tuple[bytes, int]] = deque()
+        """Words on their way in, each with the time at which it was sent."""
+        self._cascade_room: deque[int] = deque([0] * CASCADE_DEPTH)
+        """When each free place of the cascade out of here became free."""
+        self.watch: CoreWatch | None = None
         self.cascade_from: CoreUnit | None = None
         self.cascade_to: CoreUnit | None = None
         self.moved = False
         self._lock_banks = lock_banks
         self._offset = 0
+        self._blocked = False
         # words that the engine took or gave within this slice, so that streams move in slices too
         self._taken_last = False
         self._outgoing: list[int] = []
@@ -139,8 +185,9 @@ class CoreUnit:
 
     @property
     def time(self) -> int:
-        """The core's clock, an estimate in cycles: bundles and what it waited for."""
-        return self._offset + self.bundles
+        """The core's clock, an estimate in cycles: bundles, bank conflicts, and what it waited for."""
+        engine = self.engine
+        return self._offset if engine is None else self._offset + engine.bundles + engine.stalls
 
     def ready(self) -> bool:
         """It would get on if it were run now."""
@@ -173,9 +220,31 @@ class CoreUnit:
         before = self.engine.bundles
         self.moved = False
         self._room = 0
-        self.stop = self.engine.run(budget)
+        trace = self._fabric.trace
+        if trace is not None and trace.instructions:
+            self.stop = self._step_by_step(self.engine, budget, trace)
+        else:
+            self.stop = self.engine.run(budget)
         self._flush()
+        if self.watch is not None:
+            self.watch.meets_others(self.engine.pc)
         return self.moved or self.engine.bundles != before or self.stop.kind == "done"
+
+    def _step_by_step(self, engine: CoreEngine, budget: int, trace: Trace) -> CoreStop:
+        """Bundle by bundle, each a span of the trace."""
+        for _ in range(budget):
+            pc, start = engine.pc, self.time
+            stop = engine.run(1)
+            if stop.kind != "budget":
+                return stop
+            trace.bundle(self.name, bundle_text(self.program, pc), start, self.time, pc)
+        return CoreStop("budget", engine.pc)
+
+    def end_span(self) -> None:
+        """The trace is to show what the core did up to now."""
+        if self._fabric.trace is not None and self.time > self._running_since:
+            self._fabric.trace.core(self.name, "running", self._running_since, self.time)
+            self._running_since = self.time
 
     def situation(self) -> str:
         """What it is doing or waiting for, in words."""
@@ -209,13 +278,26 @@ class CoreUnit:
         granted = bank.acquire(number, value)
         if granted is None:
             return False
-        self._wait_until(granted)
+        checks, trace = self._fabric.checks, self._fabric.trace
+        if checks.races is not None:
+            self._meet_others()
+            checks.races.acquired(self.name, (bank.tile, number))
+        self._wait_until(granted, "lock", f"waits for lock {number} of {bank.tile}")
+        if trace is not None:
+            trace.lock(bank.tile, number, self.time, -abs(signed_request(value)))
         self.moved = True
         return True
 
     def release(self, lock: int, value: int) -> bool:
         bank, number = self._lock(lock)
+        checks, trace = self._fabric.checks, self._fabric.trace
+        if checks.races is not None:
+            self._meet_others()
+            checks.races.released(self.name, (bank.tile, number))
+        before = bank.values[number]
         bank.release(number, value, who=self.name, time=self.time)
+        if trace is not None:
+            trace.lock(bank.tile, number, self.time, bank.values[number] - before)
         self.moved = True
         return True
 
@@ -227,7 +309,9 @@ class CoreUnit:
                 return None
             words, self._taken_last, time = fifo.take(fifo.capacity)
             self.input.taken = words[::-1].tolist()
-            self._wait_until(time)
+            self._learn(time)
+            self._wait_until(time - words.size + 1, "stream", "waits for its stream")
+        self.input.ready = self.time
         self.moved = True
         word = self.input.taken.pop()
         return word, self._taken_last and not self.input.taken
@@ -238,26 +322,43 @@ class CoreUnit:
             self._flush()
             self._room = self.outlet.route().room()
             if self._room == 0:
+                self._blocked = True
                 return False
+            if self._blocked:
+                self._blocked = False
+                ready = self.outlet.route().ready_time()
+                self._wait_until(ready, "stream", "waits for its stream to take words")
         self._room -= 1
         self._outgoing.append(word & 0xFFFFFFFF)
         self.moved = True
-        if tlast:
-            self._flush(last=True)
+        if tlast or self._fabric.checks.full:
+            self._flush(last=tlast)
         return True
 
     def cascade_get(self) -> bytes | None:
         if not self.cascade:
             return None
         self.moved = True
-        return self.cascade.popleft()
+        data, time = self.cascade.popleft()
+        self._learn(time)
+        self._wait_until(time, "cascade", "waits for the cascade")
+        if self.cascade_from is not None:
+            self.cascade_from.cascade_taken(self.time)
+        return data
 
     def cascade_put(self, data: bytes) -> bool:
         if self.cascade_to is None or len(self.cascade_to.cascade) >= CASCADE_DEPTH:
             return False
-        self.cascade_to.cascade.append(bytes(data))
+        if self._cascade_room:
+            self._wait_until(self._cascade_room.popleft(), "cascade", "waits for the cascade to take a word")
+        self.cascade_to.cascade.append((bytes(data), self._stamp()))
         self.moved = True
         return True
+
+    def cascade_taken(self, time: int) -> None:
+        """The receiver took a word."""
+        if len(self._cascade_room) < CASCADE_DEPTH:
+            self._cascade_room.append(time)
 
     def event(self, number: int) -> None:
         """Events drive traces and counters, which are not emulated."""
@@ -292,9 +393,42 @@ class CoreUnit:
 
     def _flush(self, *, last: bool = False) -> None:
         if self._outgoing:
-            self.outlet.route().push(np.array(self._outgoing, np.uint32), last, self.time)
+            self.outlet.route().push(np.array(self._outgoing, np.uint32), last, self._stamp())
             self._outgoing = []
             self._room = 0
 
-    def _wait_until(self, time: int) -> None:
-        self._offset += max(0, time - self.time)
+    def _wait_until(self, time: int, what: Wait, name: str) -> None:
+        now = self.time
+        if time <= now:
+            return
+        trace = self._fabric.trace
+        if trace is not None:
+            self.end_span()
+            trace.core(self.name, name, now, int(time))
+            self._running_since = int(time)
+        self._offset += int(time) - now
+        match what:
+            case "lock":
+                self.waits.lock += int(time) - now
+            case "stream":
+                self.waits.stream += int(time) - now
+            case "cascade":
+                self.waits.cascade += int(time) - now
+
+    def _meet_others(self) -> None:
+        if self.watch is not None and self.engine is not None:
+            self.watch.meets_others(self.engine.pc)
+
+    def _stamp(self) -> int:
+        """The time of sending, in check mode with what the core knows."""
+        races = self._fabric.checks.races
+        if races is None:
+            return self.time
+        self._meet_others()
+        return Stamp(self.time, races.sent(self.name))
+
+    def _learn(self, time: int) -> None:
+        races = self._fabric.checks.races
+        if races is not None and isinstance(time, Stamp):
+            self._meet_others()
+            races.received(self.name, time.clock)

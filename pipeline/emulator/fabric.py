@@ -8,10 +8,13 @@ enter, a `Relay` the FIFO that each switch has.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Protocol
 
 from ..npu.topology import SLAVES, Bundle, Port, TileAddress, wire
+from .checks import Checks
 from .streams import WORDS_PER_SWITCH, DeadEnd, Fifo, Route, Sink, Words
+from .trace import Trace
 
 FIFO_WORDS = 16
 """The FIFO of a switch (port FIFO) holds 16 words (AM020)."""
@@ -52,10 +55,17 @@ class Node(Protocol):
 
 
 class Fabric:
-    """All switches of the array. `active` holds, in order of waking, what has words to move."""
+    """All switches of the array. `active` holds, in order of waking, what has words to move.
 
-    def __init__(self, columns: int) -> None:
+    `checks` and `trace` are told what happens; they are here as all that moves words knows the fabric.
+    """
+
+    def __init__(self, columns: int, checks: Checks | None = None, trace: Trace | None = None) -> None:
         self.columns = columns
+        self.checks = Checks() if checks is None else checks
+        self.trace = trace
+        self.now: Callable[[], int] = lambda: 0
+        """The array's time, an estimate in cycles."""
         self.version = 0
         self.active: dict[Active, None] = {}
         self._nodes: dict[TileAddress, Node] = {}

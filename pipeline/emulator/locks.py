@@ -33,6 +33,8 @@ class LockBank:
         self.values = [0] * count
         self._times: list[deque[int]] = [deque() for _ in range(count)]
         self.releasers: list[set[str]] = [set() for _ in range(count)]
+        self.set_by_register: set[int] = set()
+        """Locks whose register was written since somebody cleared this."""
         self.overflow = 0
         self.underflow = 0
         self._warn = warn
@@ -40,6 +42,7 @@ class LockBank:
     def set(self, lock: int, value: int) -> None:
         """A write to the lock's register."""
         self._put(lock, value & LOCK_MAXIMUM, 0)
+        self.set_by_register.add(lock)
 
     def grants(self, lock: int, value: int) -> bool:
         """Whether an acquire with this request would succeed now."""

@@ -18,11 +18,25 @@ from .array import Array, Limits
 from .controller import Controller
 from .core.core import Core, EngineName
 from .core_unit import CoreFactory
+from .cycles import TileCycles, tile_cycles
 from .deadlock import deadlock
+from .findings import Finding
+from .leftovers import leftovers, lock_values
 from .memory import DeviceMemory
+from .trace import Trace
 from .transfers import Transfer
 
-__all__ = ["DEFAULT_STEP_LIMIT", "DeviceMemory", "EngineName", "Machine", "RunReport", "Transfer"]
+__all__ = [
+    "DEFAULT_STEP_LIMIT",
+    "DeviceMemory",
+    "EngineName",
+    "Finding",
+    "Machine",
+    "RunReport",
+    "TileCycles",
+    "Trace",
+    "Transfer",
+]
 
 DEFAULT_STEP_LIMIT = 20_000_000_000
 
@@ -36,22 +50,25 @@ SETTLE_STEPS = 200_000
 class RunReport:
     """What a run did.
 
-    `bundles`: executed by each core that ran; `cycles` and `tile_cycles`: estimates (one bundle and one
-    stream word per cycle, waiting for locks and words included; bank conflicts, DDR latency and the
-    firmware's own time are not); `transfers`: ranges of DDR read and written, joined; `settled`: everything
-    stood still at the end.
+    `bundles`: executed by each core that ran; `cycles` and `tile_cycles`: estimates, see cycles.py;
+    `transfers`: ranges of DDR read and written, joined; `findings`: what hardware would not tell; `settled`:
+    everything stood still at the end.
     """
 
     bundles: Mapping[str, int]
     transfers: tuple[Transfer, ...]
     cycles: int
-    tile_cycles: Mapping[str, int]
+    tile_cycles: Mapping[str, TileCycles]
     warnings: tuple[str, ...]
+    findings: tuple[Finding, ...]
     settled: bool
 
 
 class Machine:
-    """A partition of `columns` columns with DDR `memory`. `engine` ("jit" or "plain") executes the cores."""
+    """A partition of `columns` columns with DDR `memory`. `engine` ("jit" or "plain") executes the cores.
+
+    `check` watches cores and their memories too, at some cost (checks.py); `trace` records what happens.
+    """
 
     def __init__(
         self,
@@ -60,12 +77,15 @@ class Machine:
         *,
         engine: EngineName = "jit",
         cores: CoreFactory | None = None,
+        check: bool = False,
+        trace: Trace | None = None,
     ) -> None:
         self._memory = memory
         self._fault: EmulationError | None = None
-        self.array = Array(
-            columns, memory, functools.partial(Core, engine=engine) if cores is None else cores
-        )
+        self._trace = trace
+        self._runs = 0
+        factory = functools.partial(Core, engine=engine) if cores is None else cores
+        self.array = Array(columns, memory, factory, check=check, trace=trace)
 
     def load(self, configuration: Cdo) -> None:
         """Executes the commands of a CDO, then lets the array go on to where it has to wait: on hardware
@@ -121,8 +141,12 @@ class Machine:
         array.tokens.clear()
         array.transfers.clear()
         bundles = {core.name: core.bundles for core in array.cores}
-        started = self._clocks()
+        before = tile_cycles(array)
+        locks = lock_values(array)
+        for tile in array.tiles.values():
+            tile.locks.set_by_register.clear()
         start = array.time()
+        self._runs += 1
         controller = Controller(
             array, stream, arguments, functools.partial(self._load_pdi, images or {}, limits)
         )
@@ -137,9 +161,13 @@ class Machine:
         cycles = array.time() - start
         written = array.transfers.written()
         settled = self._settle(deadline, running=True)
+        found = array.checks.log.take()
         if settled:
-            for channel in array.unfinished():
-                array.warn(f"at the end of the run {channel.name} {channel.situation()}")
+            found += tuple(leftovers(array, locks))
+        if self._trace is not None:
+            for core in array.cores:
+                core.end_span()
+            self._trace.run(f"run {self._runs}", start, start + cycles, operations=len(stream.ops))
         if self._fault is not None:
             array.warn(f"after the end of the instruction stream: {self._fault.message}")
         if array.transfers.written() != written:
@@ -155,9 +183,12 @@ class Machine:
             transfers=array.transfers.transfers(),
             cycles=cycles,
             tile_cycles={
-                name: time - started[name] for name, time in self._clocks().items() if time > started[name]
+                name: spent
+                for name, total in tile_cycles(array).items()
+                if (spent := total.since(before[name]))
             },
             warnings=array.take_warnings(),
+            findings=found,
             settled=settled,
         )
 
@@ -193,10 +224,3 @@ class Machine:
             self._fault = error
             return False
         return True
-
-    def _clocks(self) -> dict[str, int]:
-        clocks = {core.name: core.time for core in self.array.cores}
-        for channel in self.array.channels():
-            name = str(channel.host.address)
-            clocks[name] = max(clocks.get(name, 0), channel.time)
-        return clocks

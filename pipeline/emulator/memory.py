@@ -35,25 +35,43 @@ class DeviceMemory(Protocol):
 
 
 class MemoryObserver(Protocol):
-    """Is told what DMAs do to a data memory (reads of bytes nobody wrote, races). Words, not bytes."""
+    """Is told what DMAs are about to do to a data memory. Words, not bytes."""
 
     def dma_read(self, memory: LocalMemory, piece: Piece) -> None:
-        """A DMA read these words."""
+        """A DMA reads these words."""
         ...
 
     def dma_write(self, memory: LocalMemory, piece: Piece) -> None:
-        """A DMA wrote these words."""
+        """A DMA writes these words."""
         ...
 
 
+WRITTEN, LOADED, STORED = 1, 2, 4
+"""Bits of a shadow byte: its byte was ever written; a core's accesses since they were last looked at."""
+
+ALL_WRITTEN = 0x01010101
+"""A word of shadow whose four bytes were all written."""
+
+
 class LocalMemory:
-    """The data memory of a tile: `bytes` (uint8) and `words` (uint32) are views of the same storage."""
+    """The data memory of a tile: `bytes` (uint8) and `words` (uint32) are views of the same storage.
+
+    Behind the bytes stands their shadow, a byte for each: `storage` is both. What writes by DMA or register
+    marks it here; cores do so only where they are checked.
+    """
 
     def __init__(self, name: str, size_bytes: int) -> None:
         self.name = name
-        self.bytes: Bytes = np.zeros(size_bytes, np.uint8)
+        self.storage: Bytes = np.zeros(2 * size_bytes, np.uint8)
+        self.bytes: Bytes = self.storage[:size_bytes]
         self.words: Words = self.bytes.view(np.uint32)
+        self.shadow: Bytes = self.storage[size_bytes:]
+        self.shadow_words: Words = self.shadow.view(np.uint32)
         self.observer: MemoryObserver | None = None
+
+    def mark(self, start: int, end: int) -> None:
+        """The bytes from `start` to before `end` were written."""
+        self.shadow[start:end] |= WRITTEN
 
 
 class Store(Protocol):

@@ -10,7 +10,7 @@ whatever waits. A broadcast has the room of its fullest branch: nobody advances 
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,20 @@ WORDS_PER_SWITCH = 6
 AMD's AIE-ML manual AM020 gives the slave's FIFO depth; nothing legal depends on the number)."""
 
 UNLIMITED = 1 << 30
+
+
+class Stamp(int):
+    """A time of sending that carries what the sender knew then (its clock of races.py): in check mode."""
+
+    clock: npt.NDArray[np.int64]
+
+    def __new__(cls, time: int, clock: npt.NDArray[np.int64]) -> Self:
+        made = super().__new__(cls, time)
+        made.clock = clock
+        return made
+
+    def __sub__(self, other: int, /) -> Stamp:
+        return Stamp(int(self) - other, self.clock)
 
 
 class Sink(Protocol):

@@ -27,17 +27,19 @@ from ..npu.topology import (
     TileAddress,
     TileKind,
 )
-from .channel import Channel, Task
+from .channel import Channel
 from .control import ControlPort, TokenSink
 from .core_unit import CoreUnit
 from .fabric import Fabric, Outlet
 from .locks import LockBank
 from .memory import LocalMemory, Store
 from .packets import Token
+from .races import Actor, Clock
 from .shim import ShimOutlet, shim_end
 from .status import channel_status, core_register, core_status
 from .streams import Sink
 from .switch import StreamSwitch
+from .task import Task
 
 # a read of LOCK_REQUEST is a request: lock in 15:10, acquire in 9, value in 8:2 (aie-rt)
 _REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
@@ -55,7 +57,11 @@ class Tile:
     """A tile. `connect` is called once, when all tiles are there."""
 
     def __init__(
-        self, fabric: Fabric, address: TileAddress, warn: Callable[[str], None], token: Callable[[int], None]
+        self,
+        fabric: Fabric,
+        address: TileAddress,
+        warn: Callable[[str], None],
+        token: Callable[[int, int], None],
     ) -> None:
         kind = address.kind
         limits = LIMITS[kind]
@@ -71,11 +77,13 @@ class Tile:
         self.core: CoreUnit | None = None
         self.channels: dict[tuple[Direction, int], Channel] = {}
         self.neighbours: dict[Bundle, Tile] = {}
+        self.started_descriptors: dict[int, BufferDescriptor] = {}
+        """BDs that some channel has executed, as they were then; kept in check mode."""
         self._warn = warn
         self._token = token
         self._unknown: set[int] = set()
         self._handlers: dict[str, Callable[[int, int], None]] = {
-            "LOCK_VALUE": self.locks.set,
+            "LOCK_VALUE": self._set_lock,
             "STREAM_SWITCH_MASTER": self._set_master,
             "STREAM_SWITCH_SLAVE": self._set_slave,
             "STREAM_SWITCH_SLOT": self._set_slot,
@@ -138,6 +146,7 @@ class Tile:
         self._check_alignment(offset)
         if self.memory is not None and offset < self.memory.bytes.size:
             self.memory.words[offset // 4] = value
+            self.fabric.checks.controller_writes(self.memory, offset, offset + 4)
             return
         if self._in_program(offset):
             self.write_block(offset, value.to_bytes(4, "little"))
@@ -155,6 +164,7 @@ class Tile:
         end = offset + len(data)
         if self.memory is not None and end <= self.memory.bytes.size:
             self.memory.bytes[offset:end] = np.frombuffer(data, np.uint8)
+            self.fabric.checks.controller_writes(self.memory, offset, end)
         elif self._in_program(offset) and end <= PROGRAM_MEMORY_OFFSET + PROGRAM_MEMORY_BYTES:
             core = self._core()
             core.program[offset - PROGRAM_MEMORY_OFFSET : end - PROGRAM_MEMORY_OFFSET] = data
@@ -177,6 +187,7 @@ class Tile:
         found = locate(self.kind, offset)
         reader = None if found is None or found.byte else self._readers.get(found.register.name)
         if found is not None and reader is not None:
+            self._tell_controller()
             return reader(found.index)
         if found is not None and found.byte == 0:
             name = core_register(found.register.name, found.index)
@@ -223,7 +234,10 @@ class Tile:
     def descriptor(self, number: int) -> BufferDescriptor:
         offset = descriptor_offset(self.kind, number)
         words = (self.registers.get(offset + 4 * word, 0) for word in range(descriptor_words(self.kind)))
-        return _decoded(self.kind, tuple(words))
+        found = _decoded(self.kind, tuple(words))
+        if self.fabric.checks.full:
+            self.started_descriptors[number] = found
+        return found
 
     def iterate(self, number: int, current: int) -> None:
         word, field = _ITERATION[self.kind]
@@ -250,8 +264,8 @@ class Tile:
             )
         return neighbour.locks, number
 
-    def send_token(self, token: Token, controller: int) -> bool:
-        return self.control.send_token(token, controller)
+    def send_token(self, token: Token, controller: int, time: int) -> bool:
+        return self.control.send_token(token, controller, time)
 
     # ----------------------------------------------------------------- registers that act
 
@@ -296,10 +310,46 @@ class Tile:
         if channel.full:
             self._warn(f"{channel.name}: its start queue was full, a task was lost")
         channel.start(
-            Task(fields["START_BD_ID"], fields["REPEAT_COUNT"] + 1, bool(fields["ENABLE_TOKEN_ISSUE"]))
+            Task(
+                fields["START_BD_ID"],
+                fields["REPEAT_COUNT"] + 1,
+                bool(fields["ENABLE_TOKEN_ISSUE"]),
+                self._author(),
+            )
         )
 
+    def _author(self) -> Clock | None:
+        """What the writer of a register knows, in check mode."""
+        races = self.fabric.checks.races
+        return None if races is None else races.sent(Actor.CONTROLLER)
+
+    def _set_lock(self, lock: int, value: int) -> None:
+        before = self.locks.values[lock]
+        self.locks.set(lock, value)
+        self._lock_changed(lock, self.locks.values[lock] - before, granted=True)
+
+    def _lock_changed(self, lock: int, delta: int, *, granted: bool) -> None:
+        """The controller changed a lock."""
+        checks, trace = self.fabric.checks, self.fabric.trace
+        if checks.races is not None:
+            if granted:
+                checks.races.acquired(Actor.CONTROLLER, (self.name, lock))
+            checks.races.released(Actor.CONTROLLER, (self.name, lock))
+        if trace is not None:
+            trace.lock(self.name, lock, self.fabric.now(), delta)
+
+    def _tell_controller(self) -> None:
+        """Who reads a status register knows what those have done whom it speaks of."""
+        races = self.fabric.checks.races
+        if races is not None:
+            agents = [channel.name for channel in self.channels.values()]
+            for agent in agents if self.core is None else [*agents, self.name]:
+                races.received(Actor.CONTROLLER, races.sent(agent))
+
     def _set_core_control(self, value: int) -> None:
+        clock = self._author()
+        if self.fabric.checks.races is not None and clock is not None:
+            self.fabric.checks.races.received(self.name, clock)
         fields = register(self.kind, "CORE_CONTROL").decode(value)
         self._core().control(enable=bool(fields["ENABLE"]), reset=bool(fields["RESET"]))
 
@@ -334,6 +384,7 @@ class Tile:
     def _zero_memory(self, value: int) -> None:
         if value & 1 and self.memory is not None:
             self.memory.words[:] = 0
+            self.fabric.checks.controller_writes(self.memory, 0, self.memory.bytes.size)
 
     def _clear_control_status(self, value: int) -> None:
         self.control.status &= ~value
@@ -351,9 +402,13 @@ class Tile:
     def _request_lock(self, request: int) -> int:
         lock = request >> _REQUEST_LOCK_SHIFT
         value = request >> _REQUEST_VALUE_SHIFT & 0x7F
+        before = self.locks.values[lock]
         if request & _REQUEST_ACQUIRE:
-            return int(self.locks.acquire(lock, value) is not None)
-        self.locks.release(lock, value, who="the controller")
+            if self.locks.acquire(lock, value) is None:
+                return 0
+        else:
+            self.locks.release(lock, value, who=Actor.CONTROLLER)
+        self._lock_changed(lock, self.locks.values[lock] - before, granted=bool(request & _REQUEST_ACQUIRE))
         return 1
 
     # ----------------------------------------------------------------- what it is connected to

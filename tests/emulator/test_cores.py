@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aiepipe.emulator.core.port import CorePort, CoreStop, StopKind
+from aiepipe.emulator.core.port import CoreChecks, CorePort, CoreStop, StopKind
 from aiepipe.emulator.core_unit import CASCADE_DEPTH
 from aiepipe.emulator.machine import Machine
 from aiepipe.errors import EmulationError
@@ -32,9 +32,18 @@ class PlayedCore:
     programs: dict[str, Callable[[CorePort, Memories], Program]]
 
     def __init__(
-        self, name: str, port: CorePort, program: bytearray, memories: Memories, *, core_id: int
+        self,
+        name: str,
+        port: CorePort,
+        program: bytearray,
+        memories: Memories,
+        *,
+        core_id: int,
+        checks: CoreChecks | None = None,
     ) -> None:
         self.name = name
+        self.stalls = 0
+        self.stack: tuple[int, int, int] | None = None
         self.core_id = core_id
         self.memories = memories
         self.bundles = 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aiepipe.emulator.machine import Machine, RunReport
+from aiepipe.emulator.machine import Finding, Machine, RunReport
 from aiepipe.emulator.transfers import Transfer
 from aiepipe.errors import EmulationError
 from aiepipe.formats import lx6, txn
@@ -475,7 +475,7 @@ def test_output_that_the_stream_does_not_wait_for_is_a_warning() -> None:
     )
 
 
-def test_a_transfer_that_does_not_end_is_a_warning() -> None:
+def test_a_transfer_that_does_not_end_is_told() -> None:
     """The stream waits for 16 words of output; 64 go in."""
     design, ddr = Design(), Ddr()
     through_shim(design)
@@ -484,9 +484,14 @@ def test_a_transfer_that_does_not_end_is_a_warning() -> None:
     design.transfer(MM2S, 0, 64)
     design.sync()
     report = run(design, ddr, ddr.add(ramp(64)), ddr.add(words([0] * 16)))
-    assert report.warnings == (
+    assert report.warnings == ()
+    assert report.findings[0] == Finding(
+        "descriptor-left",
+        "shim (0,0)",
         "at the end of the run shim (0,0) MM2S 0 BD 2 waits for its stream to take words"
         " (44 of 64 words moved); it is full at memory tile (0,1) S2MM 0",
+        channel="MM2S 0",
+        descriptor=2,
     )
 
 

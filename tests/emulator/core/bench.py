@@ -103,6 +103,13 @@ class FakePort:
     def event(self, number: int) -> None:
         self.log.append(("event", number, 0))
 
+    def bus_read(self, address: int) -> int:
+        self.log.append(("bus read", address, 0))
+        return address + 1
+
+    def bus_write(self, address: int, value: int) -> None:
+        self.log.append(("bus write", address, value))
+
 
 class Bench:
     """A core with own and South memory, running `code` from address 0."""

@@ -163,6 +163,11 @@ def modes(draw: random.Random, instruction: SlotInstruction) -> list[str]:
         return [f"movxm {instruction.register('c')}, #{draw.choice(words)}"]
     if name == "VSHUFFLE":
         return [f"movxm {instruction.register('mod')}, #{draw.randrange(48)}"]
+    if name == "VSHIFT_ALIGN":
+        return [f"movxm {instruction.register('pre')}, #0"]
+    if name.startswith("VLDB_4x"):
+        register = instruction.register("src")
+        return [f"movxm r0, #{OWN + 8 * draw.randrange(0x1000)}", f"vbcst.32 x{register[2:]}, r0", "", ""]
     return [""]
 
 
@@ -178,14 +183,13 @@ RESTORE = [
 @pytest.mark.parametrize("first", range(0, len(OPCODES), 20))
 def test_each_opcode(first: int) -> None:
     """Every opcode that has a meaning, twice with random operands, with time for all to land between."""
-    code = assemble(*RESTORE)
+    code, bundles = assemble(*RESTORE), len(RESTORE)
     for opcode in OPCODES[first : first + 20]:
         draw = random.Random(opcode.name)
         for _ in range(2):
             instruction = random_instruction(draw, opcode)
-            code += assemble(*modes(draw, instruction)) + encode_bundle((instruction,))
-            code += assemble(*RESTORE)
-    plain, _ = compare(
-        code, first, [len(RESTORE) + len(OPCODES[first : first + 20]) * 2 * (2 + len(RESTORE))]
-    )
+            before = modes(draw, instruction)
+            code += assemble(*before) + encode_bundle((instruction,)) + assemble(*RESTORE)
+            bundles += len(before) + 1 + len(RESTORE)
+    plain, _ = compare(code, first, [bundles])
     assert plain.core.pc == len(code), outcome(plain, [1])

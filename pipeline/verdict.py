@@ -41,8 +41,28 @@ class BufferOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class FillStage:
+    """What stands for a fill of the source after one of IREE's phases ("input", "flow", "stream", "hal").
+
+    `form` is the op ("linalg.fill", "flow.tensor.splat", "stream.cmd.fill", ...), or "gone"; `place` where
+    it is: "@main", "dispatch main_dispatch_0", "start-up"; `text` the op itself. `sure` is False where it
+    was found by the ops that use the fill, since IREE kept nothing of the fill's own location.
+    """
+
+    phase: str
+    form: str
+    place: str
+    text: str = ""
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class FillFate:
-    """What became of one fill of the source: `fate` is a sentence, `stage` where it was decided."""
+    """What became of one fill of the source: `fate` is a sentence, `stage` where it was decided.
+
+    `role` says what the source uses it for ("accumulator of linalg.matmul", "result 1", ""); `history` has
+    one or more entries per phase, in order.
+    """
 
     source_op: str
     function: str
@@ -51,19 +71,72 @@ class FillFate:
     value: str | None
     fate: str
     stage: str = ""
+    role: str = ""
+    history: tuple[FillStage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BufferWriter:
+    """Something that writes bytes which a result ends up with. `kind` is "fill", "copy", "update",
+    "dispatch" (it overwrites) or "accumulation" (it reads what is there, then writes); `what` says it in
+    words, with what a copy's source was filled with."""
+
+    kind: str
+    form: str
+    when: str
+    offset_bytes: int | None
+    length_bytes: int | None
+    location: SourceLocation
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputHistory:
+    """The answer to "where is this result being filled or zeroed?", and what it rests on, in order."""
+
+    function: str
+    result: int
+    buffer: str
+    sentence: str
+    writers: tuple[BufferWriter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """All that the HAL IR does to buffers, besides dispatches, and what became of the source's fills."""
+    """All that the HAL IR does to buffers, besides dispatches, and what became of the source's fills.
+
+    `outputs` has one entry per result; `sharing` are lines about memory that has two uses: bindings that
+    overlap, results in one buffer, arguments that are written, transient bytes written twice.
+    """
 
     operations: tuple[BufferOperation, ...]
     fates: tuple[FillFate, ...]
     dispatches: tuple[str, ...]
+    outputs: tuple[OutputHistory, ...] = ()
+    sharing: tuple[str, ...] = ()
 
     @property
     def fills(self) -> tuple[BufferOperation, ...]:
         return tuple(op for op in self.operations if op.kind == "fill")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChange:
+    """One question about a program with two answers; an answer that is not there is None."""
+
+    question: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionDifference:
+    """Two inspections compared: two flag sets, files, or compiler versions, named by `before`, `after`."""
+
+    before: str
+    after: str
+    changes: tuple[AnswerChange, ...]
+    questions: int
 
 
 # --------------------------------------------------------------------------- what the host did
@@ -421,6 +494,7 @@ class BuildRunReport:
     function: str | None = None
     stages: tuple[StageReport, ...] = ()
     inspection: Inspection | None = None
+    difference: InspectionDifference | None = None
     dispatches: tuple[DispatchReport, ...] = ()
     device: DeviceReport | None = None
     policy: str | None = None

@@ -370,9 +370,11 @@ def drop_argument_attributes(op: Operation, indices: set[int]) -> None:
         cast("dict[str, Any]", op.attributes)["arg_attrs"] = ir.ArrayAttr.get(kept, context_of(op))
 
 
-def assembly(op: Operation) -> str:
-    """The text of an operation, without locations."""
-    return cast("str", cast("Any", op).get_asm(enable_debug_info=False))
+def assembly(op: Operation, *, largest_elements: int | None = None) -> str:
+    """The text of an operation, without locations; constants of more elements are left out."""
+    return cast(
+        "str", cast("Any", op).get_asm(enable_debug_info=False, large_elements_limit=largest_elements)
+    )
 
 
 def each(items: Iterable[Value]) -> Iterator[Value]:

@@ -6,16 +6,17 @@ A fill may have several fates: fused into dispatches, and a host fill where its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ..program import SourceFunction, SourceLocation, SourceModule, TensorOp
-from ..verdict import BufferOperation, FillFate
+from ..verdict import BufferOperation, FillFate, FillStage
 from .builtins import is_builtin_fill
 from .decoding import scalar_value
 from .happenings import DispatchRun
 from .operations import FILLING_OPS, Located
 
+GONE = "gone"
 _HOST_STAGE = "hal"
 _FUSED_STAGE = "dispatch-creation"
 _FOLDED_STAGE = "global-optimization"
@@ -35,22 +36,60 @@ def fates(
     operations: Sequence[Located],
     bodies: Mapping[str, DispatchBody],
     runs: Sequence[DispatchRun],
+    history: Mapping[int, tuple[FillStage, ...]],
 ) -> tuple[FillFate, ...]:
     """One fate per linalg.fill, splat constant and tensor.pad of the source, in order."""
     counts = Counter(run.name for run in runs)
     found: list[FillFate] = []
-    for function in source.functions:
-        for op in function.ops:
-            if _is_fill(op):
-                host, fused = _traces(op, function, operations, bodies)
-                found.append(_fate(op, function, host, [(body, counts[body.name]) for body in fused]))
+    for function, op in source_fills(source):
+        host, fused = _traces(op, function, operations, bodies)
+        fate = _fate(op, function, host, [(body, counts[body.name]) for body in fused])
+        before = history.get(id(op), ())
+        found.append(replace(fate, history=(*before, *_last(host, fused))))
     return tuple(found)
 
 
-def _is_fill(op: TensorOp) -> bool:
-    if op.name == "arith.constant":
-        return bool(op.attributes.get("splat"))
-    return op.name in FILLING_OPS
+def source_fills(source: SourceModule) -> Iterator[tuple[SourceFunction, TensorOp]]:
+    """The ops of the source that give every element of a tensor one value, with their functions."""
+    for function in source.functions:
+        for op in function.ops:
+            splat = op.name == "arith.constant" and bool(op.attributes.get("splat"))
+            if splat or (op.name != "arith.constant" and op.name in FILLING_OPS):
+                yield function, op
+
+
+def users_of(op: TensorOp, function: SourceFunction) -> list[TensorOp]:
+    """The ops that take a result of `op`."""
+    results = {result.id for result in op.results}
+    return [other for other in function.ops if results & set(other.operands)]
+
+
+def role(op: TensorOp, function: SourceFunction) -> str:
+    """What the source uses a fill for."""
+    results = {result.id for result in op.results}
+    parts: list[str] = []
+    for user in users_of(op, function):
+        body = user.structured
+        inits = () if body is None else user.operands[body.input_count :]
+        summed = body is not None and any(iterator != "parallel" for iterator in body.iterators)
+        what = "accumulator" if summed and results & set(inits) else "operand"
+        parts.append(f"{what} of {user.name}")
+    parts += [f"result {i}" for i, value in enumerate(function.returns) if value.id in results]
+    return ", ".join(dict.fromkeys(parts)) or "unused"
+
+
+def _last(host: Sequence[BufferOperation], fused: Sequence[DispatchBody]) -> list[FillStage]:
+    """The entries of the last phase, from what the HAL reader found."""
+    found = [
+        FillStage(
+            _HOST_STAGE,
+            operation.form,
+            "start-up" if operation.when == "start-up" else f"@{operation.function}",
+        )
+        for operation in host
+    ]
+    found += [FillStage(_HOST_STAGE, "fused", f"dispatch {body.name}") for body in fused]
+    return found or [FillStage(_HOST_STAGE, GONE, "")]
 
 
 def _traces(
@@ -69,8 +108,7 @@ def _traces(
     fused = [body for body in fusing if op.location in body.places]
     if host or fused:
         return host, fused
-    results = {result.id for result in op.results}
-    users = {other.location for other in function.ops if results & set(other.operands)}
+    users = {other.location for other in users_of(op, function)}
     value = _value(op, function)
     host = [
         located.operation
@@ -99,6 +137,7 @@ def _fate(
         value=_value(op, function),
         fate="; ".join(parts) if parts else "folded away: nothing is filled for it",
         stage=_HOST_STAGE if fills else decided,
+        role=role(op, function),
     )
 
 

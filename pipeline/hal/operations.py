@@ -115,7 +115,7 @@ class _Namer:
             for returned in self._reader.returned
             if returned.function == function
             and returned.range.buffer is place.buffer
-            and _overlap(place, Place(place.buffer, returned.range.offset_bytes, returned.range.length_bytes))
+            and overlap(place, Place(place.buffer, returned.range.offset_bytes, returned.range.length_bytes))
         ]
 
     def _element(self, happening: Happening, place: Place, places: frozenset[SourceLocation]) -> str | None:
@@ -127,7 +127,7 @@ class _Namer:
             return found
         for other in self._reader.happenings:
             what = other.what
-            if isinstance(what, Touch) and what.source is not None and _overlap(what.source, place):
+            if isinstance(what, Touch) and what.source is not None and overlap(what.source, place):
                 found = self._element_of(other.function, what.target)
                 if found is not None:
                     return found
@@ -144,7 +144,7 @@ class _Namer:
         return elements.pop() if len(elements) == 1 else None
 
 
-def _overlap(a: Place, b: Place) -> bool:
+def overlap(a: Place, b: Place) -> bool:
     """Whether two ranges share a byte, as far as is known."""
     if a.buffer is None or a.buffer is not b.buffer:
         return False

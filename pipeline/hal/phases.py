@@ -23,8 +23,10 @@ from ..program import SourceLocation, SourceModule
 from ..verdict import Inspection
 from .builtins import BuiltinReader, is_builtin_fill
 from .fates import DispatchBody, fates
+from .history import PHASES, History, HistoryRecorder
 from .interpretation import HalReader
 from .operations import buffer_operations
+from .outputs import OutputReader
 
 # IREE evaluates what is constant with a compiler of its own, which takes half a second even where there are
 # only fills, which it then leaves alone. So that is tried only where start-up computes something.
@@ -43,9 +45,9 @@ def inspect_module(
     """The inspection of one file. Raises CompileError, UsageError."""
     chosen_by_user = _EVALUATION in [option_name(flag) for flag in flags]
     first = flags if chosen_by_user else [f"{_EVALUATION}=false", *flags]
-    session, source = _to_sources(file, text, first, scalars, functions)
+    session, source, history = _to_sources(file, text, first, scalars, functions)
     if not chosen_by_user and _computes_at_start_up(session.module):
-        session, source = _to_sources(file, text, flags, scalars, functions)
+        session, source, history = _to_sources(file, text, flags, scalars, functions)
     copy = mlir.clone(session.module)
     empty_executables(session.module, session)
     session.run(_HAL, since=_SOURCES)
@@ -53,26 +55,36 @@ def inspect_module(
     reader = HalReader(session.module, file, session.context)
     reader.read()
     operations = buffer_operations(reader, source, BuiltinReader(table))
+    found_fates = fates(source, operations, _bodies(table, file), reader.dispatches, history)
+    outputs = OutputReader(reader, operations, table, found_fates)
     return Inspection(
         operations=tuple(found.operation for found in operations),
-        fates=fates(source, operations, _bodies(table, file), reader.dispatches),
+        fates=found_fates,
         dispatches=tuple(dict.fromkeys(dispatch.name for dispatch in reader.dispatches)),
+        outputs=outputs.histories(),
+        sharing=outputs.sharing(),
     )
 
 
 def _to_sources(
     file: str, text: str, flags: Sequence[str], scalars: Scalars, functions: Sequence[str] | None
-) -> tuple[Session, SourceModule]:
-    """Dispatches are formed, and their bodies are still linalg."""
+) -> tuple[Session, SourceModule, History]:
+    """Dispatches are formed, and their bodies are still linalg; how each fill got here."""
     session = Session(file, text, with_defaults(DEFAULT_FLAGS, flags))
     source = _chosen(session, read_source(session, scalars), functions)
     specialise(session, source, scalars)
     drop_empty_loops(session.module)
+    recorder = HistoryRecorder(source, file)
+    since = None
     try:
-        session.run(_SOURCES)
+        for phase in (*PHASES, _SOURCES):
+            session.run(phase, since=since)
+            since = phase
+            if phase in PHASES:
+                recorder.record(phase, session.module)
     except CompileError as error:
         raise in_the_users_words(error, source) from None
-    return session, source
+    return session, source, recorder.history
 
 
 def _computes_at_start_up(module: Operation) -> bool:

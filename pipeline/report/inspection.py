@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from rich.text import Text
 
-from ..verdict import BufferOperation, FillFate, Inspection
-from .lines import Cell, aligned, indented, titled
+from ..verdict import BufferOperation, FillFate, FillStage, Inspection, InspectionDifference
+from .lines import Cell, aligned, indented, table, titled
 from .text import byte_range, count
 
 _HEADER = ("what", "target", "bytes", "value", "when", "function", "where", "op")
+_PHASES = ("flow", "stream", "hal")
+_OUTPUTS_SHOWN = 4
+_SAME = "the same"
+_FILL_HEADER = ("source", "op", "value", "used as", *_PHASES)
 
 
-def inspection_lines(inspection: Inspection) -> Iterator[Text]:
-    """All of it: `aiepipe inspect`."""
+def inspection_lines(inspection: Inspection, *, phases: bool = False) -> Iterator[Text]:
+    """All of it: `aiepipe inspect`. With `phases`, the op that stands for each fill at each phase."""
     yield Text(fills_line(inspection), style="bold")
     if inspection.operations:
         rows: list[list[Cell]] = [[Text(name, style="dim") for name in _HEADER]]
         rows += [_row(op) for op in inspection.operations]
         yield from indented(aligned(rows))
     if inspection.fates:
-        yield from titled("fills of the source", map(_fate, inspection.fates))
+        fills = table(_FILL_HEADER, [_fill_row(fate) for fate in inspection.fates])
+        yield from titled("fills of the source, phase by phase", fills)
+        if phases:
+            for fate in inspection.fates:
+                yield from titled(f"{fate.location} {fate.source_op}", _stages(fate))
     if inspection.dispatches:
         title = count(len(inspection.dispatches), "dispatch", "dispatches")
         yield from titled(title, map(Text, inspection.dispatches))
+    if inspection.sharing:
+        yield from titled("memory with two uses", map(Text, inspection.sharing))
+    if inspection.outputs:
+        yield from titled("where each result comes from", (Text(o.sentence) for o in inspection.outputs))
+
+
+def difference_lines(difference: InspectionDifference) -> Iterator[Text]:
+    """What `--diff` found."""
+    title = f"{difference.before}  against  {difference.after}"
+    if not difference.changes:
+        same = f"no difference in {count(difference.questions, 'answer')}"
+        yield from titled(title, [Text(same, style="green")])
+        return
+    yield from titled(title, _changes(difference))
 
 
 def fills_line(inspection: Inspection) -> str:
@@ -43,6 +66,54 @@ def fill_lines(inspection: Inspection) -> Iterator[Text]:
         place = f"{byte_range(fill.offset_bytes, fill.length_bytes)} of {fill.target}"
         yield Text(f"{fill.form} {_value(fill)} over {place}, {fill.when}")
     yield from map(_fate, inspection.fates)
+    yield from (Text(output.sentence) for output in inspection.outputs[:_OUTPUTS_SHOWN])
+
+
+def stage_cell(fate: FillFate, phase: str) -> str:
+    """What stands for a fill after a phase, short: "linalg.fill in dispatch x; flow.tensor.splat"."""
+    parts = [_short(stage) for stage in fate.history if stage.phase == phase]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def fill_value(fate: FillFate) -> str:
+    """The value of a fill with its type."""
+    return "a run-time value" if fate.value is None else f"{fate.value} : {fate.element}"
+
+
+def _short(stage: FillStage) -> str:
+    """Host ops by their name; where in a dispatch, that suffices; start-up is worth a word."""
+    if stage.place.startswith("dispatch "):
+        return f"in {stage.place}" + ("" if stage.sure else " (by its users)")
+    where = " at start-up" if stage.place == "start-up" else ""
+    return stage.form + where + ("" if stage.sure else " (by its users)")
+
+
+def _changes(difference: InspectionDifference) -> Iterator[Text]:
+    for change in difference.changes:
+        yield Text(change.question, style="bold")
+        yield Text(f"  - {change.before or 'not there'}", style="red")
+        yield Text(f"  + {change.after or 'not there'}", style="green")
+    yield Text(
+        f"{count(len(difference.changes), 'answer differs', 'answers differ')} of {difference.questions}"
+    )
+
+
+def _fill_row(fate: FillFate) -> list[Cell]:
+    # the file's name stands at the head of the report
+    place = f"{fate.location.line}:{fate.location.column} @{fate.function}"
+    stages = [stage_cell(fate, phase) for phase in _PHASES]
+    # a long dispatch name once is enough
+    stages[1:] = [_SAME if now == before else now for before, now in itertools.pairwise(stages)]
+    return [place, fate.source_op, fill_value(fate), fate.role, *stages]
+
+
+def _stages(fate: FillFate) -> Iterator[Text]:
+    for stage in fate.history:
+        line = Text(f"{stage.phase:7}", style="bold")
+        what = stage.text or stage.form
+        sure = "" if stage.sure else "  (found by the ops that use it)"
+        line.append(f"{stage.place}: {what}{sure}" if stage.place else what, style="default")
+        yield line
 
 
 def _row(op: BufferOperation) -> list[Cell]:
@@ -69,5 +140,4 @@ def _value(op: BufferOperation) -> str:
 
 
 def _fate(fate: FillFate) -> Text:
-    value = "a run-time value" if fate.value is None else f"{fate.value} : {fate.element}"
-    return Text(f"{fate.location} {fate.source_op} of {value} in {fate.function}: {fate.fate}")
+    return Text(f"{fate.location} {fate.source_op} of {fill_value(fate)} in {fate.function}: {fate.fate}")

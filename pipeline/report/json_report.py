@@ -23,7 +23,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 def report_document(report: BuildRunReport) -> dict[str, Json]:
     """The report as plain data, "schema" first."""
-    members = _plain(report)
+    members = plain(report)
     assert isinstance(members, dict)
     return {"schema": SCHEMA, **members}
 
@@ -33,11 +33,12 @@ def report_json(report: BuildRunReport) -> str:
     return json.dumps(report_document(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _plain(value: object) -> Json:
+def plain(value: object) -> Json:
+    """Any value of a report as plain data."""
     if isinstance(value, SourceLocation):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        members = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        members = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         # a type is read by people and given back to --input: as text it is both
         return {**members, "text": str(value)} if isinstance(value, TensorType) else members
     if isinstance(value, enum.Enum):
@@ -45,9 +46,9 @@ def _plain(value: object) -> Json:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+        return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[object, ...]", value)]
+        return [plain(item) for item in cast("tuple[object, ...]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     assert value is None or isinstance(value, (str, int, float, bool)), type(value)

@@ -20,7 +20,7 @@ from ..verdict import (
     StageReport,
 )
 from .hazards import hazard_lines
-from .inspection import fill_lines, inspection_lines
+from .inspection import difference_lines, fill_lines, inspection_lines
 from .lines import aligned, indented, print_lines, titled
 from .mismatch import comparison_lines, diagnosis_lines, how, statistics_lines, verdict_style
 from .text import byte_range, duration
@@ -42,9 +42,11 @@ def report_lines(report: BuildRunReport, *, verbose: bool = False) -> Iterator[T
         yield from titled("stages", _stages(report.stages, verbose=verbose))
     if report.inspection is not None:
         if report.command == "inspect":
-            yield from inspection_lines(report.inspection)
+            yield from inspection_lines(report.inspection, phases=verbose)
         else:
             yield from titled("fills", fill_lines(report.inspection))
+    if report.difference is not None:
+        yield from difference_lines(report.difference)
     yield from _run(report, verbose=verbose)
     if report.statistics is not None:
         yield from titled("repeats", statistics_lines(report.statistics))

@@ -3,10 +3,10 @@
     scripts/fuzz_artifacts.py [--count N] [--runs N] [--seed N] [--seconds S] [--corpus FOLDER]
 
 COUNT mutations are parsed (what parses encodes to the same bytes), every second is explained as text and
-JSON, every tenth disassembled (the listing assembles to the same bytes); RUNS mutated pairs of xclbin and
-instruction stream run on the emulator with a step limit. Each must end in a result or in an AiepipeError that says where,
-within time and memory. Inputs are built here from mlir/matmul.mlir; with a folder of real artifacts those
-are mutated too. Exit code 1 when one fails, after the call that repeats it.
+JSON, every tenth disassembled (the listing assembles to the same bytes). RUNS mutated pairs of xclbin and
+instruction stream run on the emulator with a step limit. Each must end in a result or in an AiepipeError
+that says where, within time and memory. Inputs are built here from mlir/matmul.mlir; with a folder of real
+artifacts those are mutated too. Exit code 1 when one fails, after the call that repeats it.
 
 Trials run in a worker process that is watched: a crash or hang of it is a failure of the trial it was at.
 """

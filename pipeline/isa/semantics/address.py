@@ -47,7 +47,7 @@ def move_stack_pointer(m: Moment, i: SlotInstruction) -> None:
 def _move(m: Moment, i: SlotInstruction) -> None:
     name = i.register("ptr")
     pointer = m.read(name)
-    m.write(name, pointer + _step(m, i))
+    m.write(name, pointer + _step(m, i), ready=1)
 
 
 def _step(m: Moment, i: SlotInstruction) -> Value:
@@ -61,12 +61,12 @@ def _step(m: Moment, i: SlotInstruction) -> Value:
     outer = m.read(f"m{index}")
     if not modifier.endswith("_3d"):
         more, count = _count(m, index)
-        m.write(f"dc{index}", count)
+        m.write(f"dc{index}", count, ready=1)
         return more.select(m.read(f"dj{index}"), outer)
     more, count = _count(m, index)
     more_rows, row = _count(m, index + 4)
-    m.write(f"dc{index}", count)
-    m.write(f"dc{index + 4}", more.select(m.read(f"dc{index + 4}"), row))
+    m.write(f"dc{index}", count, ready=1)
+    m.write(f"dc{index + 4}", more.select(m.read(f"dc{index + 4}"), row), ready=1)
     return more.select(m.read(f"dj{index}"), more_rows.select(m.read(f"dj{index + 4}"), outer))
 
 

@@ -294,23 +294,37 @@ def meaning(*names: str) -> Callable[[MeaningFunction], MeaningFunction]:
     return register_function
 
 
+def _registered(opcode: str) -> tuple[MeaningFunction, tuple[str | None, ...]] | None:
+    """The function for an opcode, and what its name's groups give it."""
+    if opcode in _EXACT:
+        return _EXACT[opcode], ()
+    for pattern, family in _FAMILIES:
+        match = pattern.fullmatch(opcode)
+        if match:
+            return family, match.groups()
+    return None
+
+
 @lru_cache(maxsize=1 << 16)
 def meaning_of(instruction: SlotInstruction) -> Meaning | None:
     """What the instruction does; None where no meaning is defined for its opcode."""
-    name = instruction.opcode.name
+    found = _registered(instruction.opcode.name)
+    if found is None:
+        return None
+    function, groups = found
     stages: list[Stage] = []
-    function = _EXACT.get(name)
-    if function is not None:
-        function(Moment(instruction, stages), instruction)
-        return Meaning(instruction, stages)
-    for pattern, family in _FAMILIES:
-        match = pattern.fullmatch(name)
-        if match:
-            family(Moment(instruction, stages), instruction, *match.groups())
-            return Meaning(instruction, stages)
-    return None
+    function(Moment(instruction, stages), instruction, *groups)
+    return Meaning(instruction, stages)
 
 
 def has_meaning(opcode: str) -> bool:
     """True where a meaning is registered for this opcode."""
-    return opcode in _EXACT or any(pattern.fullmatch(opcode) for pattern, _ in _FAMILIES)
+    return _registered(opcode) is not None
+
+
+def function_of(opcode: str) -> str | None:
+    """Where an opcode's meaning is written, as "module.function"; None where it has none."""
+    found = _registered(opcode)
+    if found is None:
+        return None
+    return f"{found[0].__module__.rpartition('.')[2]}.{found[0].__name__}"

@@ -1,0 +1,250 @@
+"""Writes docs/isa-coverage.md: for each instruction whether it is encoded and executed, and where its
+meaning comes from.
+
+    python scripts/generate_isa_coverage.py [--check]
+
+"Executed" means that a meaning is defined; tests/emulator/core/test_engines.py runs every one of them in
+both engines. "Anchored by" is what fixes the value apart from our own definition.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from aiepipe.isa.semantics import has_meaning
+from aiepipe.isa.semantics.meaning import function_of
+from aiepipe.isa.table import table
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "isa-coverage.md"
+
+# Module of isa/semantics -> where its meanings come from, and what anchors them.
+SOURCES: dict[str, tuple[str, str]] = {
+    "scalar": (
+        "ISA facts; llvm-aie: srCarry in AIE2GenInstrInfo.td, compiler-rt's division, aiev2_scalar.h",
+        "hand-made values; Peano programs of the corpus (i32 matmuls run exactly)",
+    ),
+    "address": (
+        "llvm-aie: aiev2_addr.h, register and addressing classes",
+        "a model in the test; corpus programs",
+    ),
+    "memory": ("ISA facts; llvm-aie: AIE2Schedule.td", "hand-made values and timings; corpus programs"),
+    "control": (
+        "ISA facts; llvm-aie: AIE2Schedule.td, aiev2_streams.h; AM020 (packet headers); "
+        "mlir-aie (control packets)",
+        "hand-made values and timings; corpus programs (locks, calls, loops)",
+    ),
+    "vector_memory": (
+        "llvm-aie: AIE2Schedule.td, aiev2_addr.h; aie_api: parallel_lookup.hpp",
+        "numpy; corpus programs (loads, stores, moves)",
+    ),
+    "vector_arithmetic": ("llvm-aie: aiev2_vadd.h, aiev2_addr.h (vsel)", "numpy; reduce-add of the corpus"),
+    "vector_permute": (
+        "llvm-aie: aiev2_enums.h (shuffle modes), aiev2_scl2vec.h",
+        "numpy; the i8 matmul with B transposed of the corpus (vshuffle), reduce-add (vshift, vextract)",
+    ),
+    "vector_convert": (
+        "llvm-aie: aiev2_srs.h, aiev2_ups.h, aiev2_defines.h, AIE2Schedule.td",
+        "numpy, exact fractions; measured on silicon: bfloat16 in ten rounding modes, floor; "
+        "gemm256 (ups, srs)",
+    ),
+    "vector_mac": (
+        "llvm-aie: aiev2_vmult.h (mode word); mlir-aie: AIEVecToLLVM (words in use); signs of the neg forms: "
+        "xdna-emu's note on hardware",
+        "numpy; i8 and i16 matmuls of the corpus",
+    ),
+    "vector_float": (
+        "fitted to measurements: golden/silicon/vec_mac_bf16_ovf.json",
+        "864 sums measured on silicon, bit for bit; the bf16 matmul of the corpus; exact sums in numpy",
+    ),
+}
+
+DECISIONS = (
+    (
+        "Accumulators in float sums (vmac.f, vadd.f and relatives)",
+        "They are one more term: aligned to the largest exponent with 23 bits below it, each term rounded to "
+        "nearest even there, the sum rounded to nearest even.",
+        "The measured sums have no accumulator. The 24-bit mantissa of a float32 fits this grid exactly.",
+    ),
+    (
+        "Infinite factors and accumulators in float sums",
+        "An infinite term gives infinity of its sign, both signs or zero times infinity give NaN; NaN has "
+        "the pattern that the measurements show.",
+        "The measurements have NaN factors and overflow, but no infinite factor.",
+    ),
+    (
+        "Subnormals in float sums",
+        "Factors, accumulators and results below the normal range count as zero; a result keeps its sign.",
+        "Only subnormal factors (three) are in the measurements.",
+    ),
+    (
+        "vnegmac, vnegmsc",
+        "-(acc + p) and -(acc - p).",
+        "Headers name them without saying. xdna-emu notes for vnegmsc on hardware: accumulator negated, "
+        "product not.",
+    ),
+    (
+        "Lane by lane i8 products (mode 0,1,1)",
+        "32 accumulators, each the sum of the products of lanes n and n + 32.",
+        "As the 16-bit form, for which mlir-aie fills the upper lanes with zeros; for i8 it leaves them "
+        "open.",
+    ),
+    (
+        "sub_mask of the mode word; modes with complex numbers, convolution, several channels",
+        "An error that names the mode word.",
+        "No public source says what they compute.",
+    ),
+    (
+        "Borrow of sub and sbc",
+        "srCarry holds the borrow (1 where the difference is negative).",
+        "llvm-aie selects sbc for a subtraction whose carry in is a borrow; the pair is right either way.",
+    ),
+    (
+        "srCarry after abs",
+        "1 where the operand was negative.",
+        "Written according to AIE2GenInstrInfo.td; nobody says with what.",
+    ),
+    (
+        "Status registers srSRS_of, srUPS_of, srFPFlags, srF2FFlags, srF2IFlags",
+        "Not changed by vector instructions.",
+        "Their bits are not documented publicly, and no program of the corpus reads them.",
+    ),
+    (
+        "Zero-overhead loop: LC after the last round",
+        "Stays 1.",
+        "The back edge counts down where LC > 1; no source says that the last pass counts too.",
+    ),
+    (
+        "A zero-overhead loop's end and a branch that lands there",
+        "The branch wins, and LC stays.",
+        "No compiler writes it.",
+    ),
+    (
+        "vshuffle modes whose matrix is smaller than a register (39 to 43, 46, 47)",
+        "Every matrix in the low operand is transposed.",
+        "The names give one matrix; what the rest of the register gets is not said.",
+    ),
+    (
+        "vshift by 64 and more",
+        "Zero.",
+        "xdna-emu's test generator says so of a Phoenix.",
+    ),
+    (
+        "vshift.align",
+        "With step 0 it is vshift; any other step is an error.",
+        "llvm-aie's shiftx has the step but no description of it.",
+    ),
+    (
+        "vldb.4x16, vldb.4x32",
+        "The bits above the 16 or 32 that are loaded are zero.",
+        "aie_api calls them unused gaps and drops them.",
+    ),
+    (
+        "vlda.128, vldb.128, vmov of a mask register into a vector register",
+        "The upper half becomes zero.",
+        "Not said.",
+    ),
+    (
+        "vmov.lo, vmov.hi from the cascade",
+        "The other half of the accumulator becomes zero.",
+        "The intrinsics are called expand_lo and expand_hi; two of them can then be added.",
+    ),
+    (
+        "vfloor of infinities, NaN and out of range values",
+        "The end of the range on the value's side.",
+        "Measured are subnormals only.",
+    ),
+    (
+        "vmax_lt.bf16 and its like with NaN; zeros of both signs",
+        "No comparison with a NaN is less; zeros are equal.",
+        "IEEE 754; not measured.",
+    ),
+    (
+        "Partial-word stores",
+        "Memory changes when the data is read, six bundles after issue; the bytes around are not touched.",
+        "Hardware loads the word earlier and stores all of it; compilers keep other accesses away meanwhile.",
+    ),
+    (
+        "A bundle that uses two ports (a stream word in and one out)",
+        "Served in slot order; what is served stays so while the other one waits.",
+        "Not said; values are the same either way.",
+    ),
+)
+
+MISSING = (
+    (
+        "VBCSTSHFL_8 to _64",
+        "a broadcast that is shuffled by r29: what the second operand is, no public source says",
+    ),
+    (
+        "VLDB_SPARSE_*, VLDB_COMPR_*",
+        "loads that unpack sparse or compressed data: format in memory and hidden FIFO are not public",
+    ),
+    (
+        "V*_sparse_narrow, V*_sparse_wide",
+        "MACs with sparse factors: how the mask selects lanes is not public (AM020 only names them)",
+    ),
+)
+
+
+def page() -> str:
+    opcodes = sorted((o for o in table().opcodes if not o.is_nop), key=lambda o: (o.slot, o.name))
+    defined = [o for o in opcodes if has_meaning(o.name)]
+    counts = Counter(o.slot for o in opcodes)
+    lines = [
+        "# Instructions: encoded, executed, and where their meaning comes from",
+        "",
+        "Generated by `scripts/generate_isa_coverage.py`; a test holds it to the code.",
+        "",
+        f"{len(opcodes)} instructions beside the slots' nops, all of them encoded and decoded. "
+        f"{len(defined)} are executed; the others stop the emulator with an error that names them.",
+        "",
+        "By slot: " + ", ".join(f"{slot} {counts[slot]}" for slot in sorted(counts)) + ".",
+        "",
+        "## Not executed",
+        "",
+        *(f"- `{name}`: {reason}." for name, reason in MISSING),
+        "",
+        "## What public sources leave open, and what was decided",
+        "",
+        "| what | decision | why |",
+        "|---|---|---|",
+        *(f"| {what} | {decision} | {why} |" for what, decision, why in DECISIONS),
+        "",
+        "## Sources by module",
+        "",
+        "Each meaning is defined once, in `pipeline/isa/semantics/`; both engines evaluate that.",
+        "",
+        "| module | source | anchored by |",
+        "|---|---|---|",
+        *(f"| `{module}` | {source} | {anchor} |" for module, (source, anchor) in SOURCES.items()),
+        "",
+        "## All instructions",
+        "",
+        "| instruction | slot | assembly | meaning |",
+        "|---|---|---|---|",
+    ]
+    for opcode in opcodes:
+        function = function_of(opcode.name)
+        meaning = "none" if function is None else f"`{function}`"
+        lines.append(f"| {opcode.name} | {opcode.slot} | `{opcode.asm}` | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
+    options = parser.parse_args()
+    text = page()
+    if options.check:
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

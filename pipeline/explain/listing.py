@@ -22,6 +22,7 @@ from ..isa.flow import Flow
 from ..isa.timing import DELAY_SLOTS
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import TileAddress
+from .names import MOST_CHARACTERS, shortened
 from .registers import PROGRAM_MEMORY, memory_at, place_of, tile_of
 
 _LABEL = re.compile(r"[A-Za-z_.$][\w.$]*\Z")
@@ -39,7 +40,7 @@ def list_elf(data: bytes) -> tuple[Program, ...]:
     return (
         Program(
             None,
-            found.comment or "ELF",
+            shortened(found.comment) or "ELF",
             len(code),
             found.entry,
             tuple(_lines(code, starts, names, _data_comments(found))),
@@ -93,7 +94,7 @@ def _list_vmfb(data: bytes) -> tuple[Program, ...]:
         if raw and raw not in found:
             is_xclbin = kernel.kind is ContainerKind.XCLBIN
             programs = _list_xclbin(raw) if is_xclbin else list_configuration(pdi.parse(raw).cdo, "PDI")
-            found[raw] = tuple(replace(p, origin=f"{kernel.entry}, {p.origin}") for p in programs)
+            found[raw] = tuple(replace(p, origin=f"{shortened(kernel.entry)}, {p.origin}") for p in programs)
     return tuple(itertools.chain.from_iterable(found.values()))
 
 
@@ -129,7 +130,8 @@ def _code_symbols(found: CoreElf, size: int) -> dict[int, str]:
     ordered = sorted(found.symbols, key=lambda s: (s.kind != "function", not s.is_global, s.address, s.name))
     for symbol in ordered:
         is_code = symbol.kind in ("function", "none") and symbol.section and symbol.address < size
-        if is_code and symbol.address not in names and symbol.name not in taken and _LABEL.match(symbol.name):
+        is_label = len(symbol.name) <= MOST_CHARACTERS and _LABEL.match(symbol.name)
+        if is_code and is_label and symbol.address not in names and symbol.name not in taken:
             names[symbol.address] = symbol.name
             taken.add(symbol.name)
     return names
@@ -151,7 +153,7 @@ def _data_comments(found: CoreElf) -> Callable[[int], str]:
         beyond = address - symbol.address
         if beyond >= max(symbol.size_bytes, 1):
             return ""
-        return symbol.name if not beyond else f"{symbol.name} + {beyond:#x}"
+        return shortened(symbol.name) if not beyond else f"{shortened(symbol.name)} + {beyond:#x}"
 
     return comment
 

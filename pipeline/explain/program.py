@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..description import CoreProgram, Segment, Symbol
 from ..formats.elf import CoreElf
+from .names import shortened
 from .registers import DATA_MEMORY, PROGRAM_MEMORY
 
 
@@ -12,7 +13,7 @@ def explain_elf(found: CoreElf, size_bytes: int) -> CoreProgram:
     return CoreProgram(
         size_bytes,
         found.entry,
-        found.comment,
+        shortened(found.comment),
         tuple(
             Segment(
                 segment.address,
@@ -24,7 +25,7 @@ def explain_elf(found: CoreElf, size_bytes: int) -> CoreProgram:
             for segment in found.segments
         ),
         tuple(
-            Symbol(s.address, s.size_bytes, s.kind, s.is_global, s.section, s.name)
+            Symbol(s.address, s.size_bytes, s.kind, s.is_global, shortened(s.section), shortened(s.name))
             for s in sorted(found.symbols, key=lambda s: (s.address, s.name))
         ),
     )

@@ -18,6 +18,7 @@ from .lines import print_lines, printable
 _COLUMNS = ("lda", "ldb", "st", "alu", "mv", "vec")
 _SHORT_NOP = "nop"
 _DATA_BYTES = 16
+_WIDEST = 48
 
 
 def print_listing(listing: Listing, file: TextIO, *, raw: bool = False) -> None:
@@ -38,11 +39,11 @@ def listing_lines(listing: Listing, *, raw: bool = False) -> Iterator[Text]:
 def _lines(program: Program, *, raw: bool) -> Iterator[Text]:
     code = [line for line in program.lines if line.slots]
     widths = {
-        column: max((len(s.text) + 2 for line in code for s in line.slots if s.slot == column), default=0)
+        column: max((_width(s.text) for line in code for s in line.slots if s.slot == column), default=0)
         for column in _COLUMNS
     }
     texts = {line.address: _bundle(line, widths) for line in code}
-    width = max(map(len, texts.values()), default=0)
+    width = min(max(map(len, texts.values()), default=0), sum(widths.values()) + len(_COLUMNS))
     bytes_width = max((2 * line.size_bytes for line in code), default=0)
     for line in program.lines:
         yield from (Text(f"{label}:", style="bold cyan") for label in line.labels)
@@ -57,6 +58,11 @@ def _lines(program: Program, *, raw: bool) -> Iterator[Text]:
         if notes:
             row.append("  // " + "  ".join(notes).rstrip(), style="dim")
         yield row
+
+
+def _width(text: str) -> int:
+    """What a statement asks of its column; a long name may stand over it."""
+    return min(len(text), _WIDEST) + 2
 
 
 def _data(address: int, data: bytes, note: str) -> Iterator[Text]:

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..errors import UsageError
-from ..verdict import BuildRunReport, DeviceReport, Severity, SyncFinding
+from ..report.trace_json import trace_json
+from ..timeline import Timeline
+from ..verdict import ArrayFinding, BuildRunReport, DeviceReport, Severity, SyncFinding
 from ..xrt.api import DeviceModule
+from ..xrt.array_watch import ArrayWatch, HostTrace
+from ..xrt.child import HostedDevice
+from ..xrt.child_device import ChildDevice
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings, current
 from ..xrt.policy import SyncPolicy, named
 from ..xrt.sanitizer import Sanitizer
+from .program_directory import write_file
 
 DEVICES = ("auto", "hardware", "emulated")
 ENGINES = ("jit", "plain")
 HAZARD = "hazard"
+ARRAY = "array"
+CONDITIONS = (HAZARD, ARRAY)
+
+SANITIZE = "AIEPIPE_SYNC_SANITIZER"
+"""Set to 1: the sanitizer watches the user's real pyxrt, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How to run, as the user asked. `timeout_s` bounds each run's wall time."""
+    """How to run, as the user asked. `timeout_s` bounds each run's wall time.
+
+    `check_cores` watches cores and their memories; `trace` is the file for a timeline, which has each bundle
+    too with `trace_instructions`. `fail_on` is one or several of CONDITIONS, with commas.
+    """
 
     device: str = "auto"
     timeout_s: float = 60.0
@@ -29,24 +46,40 @@ class RunSettings:
     coherency_seed: int = 0
     engine: str = "jit"
     fail_on: str | None = None
+    check_cores: bool = False
+    trace: str | None = None
+    trace_instructions: bool = False
 
     def check(self) -> SyncPolicy:
         """The policy, after all names were checked. Raises UsageError."""
         for what, value, known in (("device", self.device, DEVICES), ("engine", self.engine, ENGINES)):
             if value not in known:
                 raise UsageError(f"no {what} is called {value!r}", remedy=f"one of: {', '.join(known)}")
-        if self.fail_on not in (None, HAZARD):
-            raise UsageError(f"--fail-on {self.fail_on} is no condition of a run", remedy=f"it is: {HAZARD}")
+        for name in self.conditions:
+            if name not in CONDITIONS:
+                raise UsageError(
+                    f"--fail-on {name} is no condition of a run",
+                    remedy=f"one or several of: {', '.join(CONDITIONS)}",
+                )
+        if self.trace_instructions and self.trace is None:
+            raise UsageError("--trace-instructions belongs to --trace", remedy="add --trace FILE.json")
         return named(self.policy)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What `fail_on` names."""
+        return () if self.fail_on is None else tuple(self.fail_on.split(","))
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedDevice:
-    """A pyxrt-like module and what to say about it. The sanitizer watches an emulated one."""
+    """A pyxrt-like module and what to say about it. The sanitizer and `watch` look at an emulated one."""
 
-    module: DeviceModule
+    module: DeviceModule | ChildDevice
     report: DeviceReport
     sanitizer: Sanitizer | None = None
+    watch: ArrayWatch = field(default_factory=ArrayWatch)
+    trace: str | None = None
 
     def stop_watching(self) -> None:
         """The sanitizer has seen enough; what it found stays. It judges by what the host program does and
@@ -56,24 +89,56 @@ class OpenedDevice:
 
     def findings(self) -> tuple[SyncFinding, ...]:
         """Sync hazards of all that ran so far; the host program is over."""
+        if isinstance(self.module, ChildDevice):
+            return self.module.findings
         return () if self.sanitizer is None else self.sanitizer.finish()
+
+    def array_findings(self) -> tuple[ArrayFinding, ...]:
+        """What the arrays of all runs so far showed."""
+        return self.watch.findings
+
+    def write_trace(self) -> None:
+        """Writes the timeline, where one was asked for; also of runs that failed. Raises UsageError."""
+        if self.trace is not None and self.watch.timeline is not None:
+            write_file(Path(self.trace), trace_json(self.watch.timeline).encode())
 
 
 def open_device(settings: RunSettings) -> OpenedDevice:
-    """The device that the settings name; an emulated one starts anew with its seed.
+    """The device that the settings name; an emulated one starts anew with its seed, the real one lives in a
+    child process.
 
-    Raises DeviceError where hardware was asked for and something is missing.
+    Raises DeviceError where hardware was asked for and something is missing, UsageError where it cannot do
+    what was asked.
     """
-    silicon = EmulatedSilicon(engine="plain" if settings.engine == "plain" else "jit")
+    watch = ArrayWatch(
+        settings.check_cores,
+        None if settings.trace is None else Timeline(),
+        settings.trace_instructions,
+    )
+    plain = settings.engine == "plain" or settings.trace_instructions
+    silicon = EmulatedSilicon("plain" if plain else "jit", watch)
     module, report = open_device_module(
         settings.device, settings=Settings(seed=settings.coherency_seed, silicon=silicon)
     )
-    return OpenedDevice(module, report, Sanitizer.attach(current()) if report.kind == "emulated" else None)
+    if report.kind == "hardware":
+        for asked, option in ((settings.trace, "--trace"), (settings.check_cores, "--check")):
+            if asked:
+                raise UsageError(f"{option} watches the emulated device", remedy="add --device emulated")
+        sanitize = os.environ.get(SANITIZE) == "1"
+        return OpenedDevice(ChildDevice(HostedDevice(hardware=True, sanitize=sanitize)), report)
+    if watch.timeline is not None:
+        current().events.observers.append(HostTrace(watch.timeline).observe)
+    return OpenedDevice(module, report, Sanitizer.attach(current()), watch, settings.trace)
 
 
 def failed_condition(settings: RunSettings, report: BuildRunReport) -> str | None:
-    """What to say where `--fail-on hazard` was asked for and there is one that can give wrong numbers."""
-    errors = [f for f in report.findings if f.severity is Severity.ERROR]
-    if settings.fail_on is None or not errors:
+    """What to say where `--fail-on` names something that is there: a hazard that can give wrong numbers, a
+    finding in the array."""
+    found: list[str] = []
+    if HAZARD in settings.conditions:
+        found += [f"{f.hazard} {f.name}" for f in report.findings if f.severity is Severity.ERROR]
+    if ARRAY in settings.conditions:
+        found += [f"{f.kind} ({f.tile})" for f in report.array_findings]
+    if not found:
         return None
-    return f"--fail-on {HAZARD}: {', '.join(dict.fromkeys(f'{f.hazard} {f.name}' for f in errors))}"
+    return f"--fail-on {settings.fail_on}: {', '.join(dict.fromkeys(found))}"

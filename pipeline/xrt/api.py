@@ -65,6 +65,8 @@ class RunHandle(Protocol):
 
     def wait(self, timeout_ms: int, /) -> Named: ...
 
+    def state(self) -> Named: ...
+
 
 class DeviceModule(Protocol):
     """`import pyxrt`."""

@@ -221,6 +221,13 @@ class EventStream:
 
 
 _purpose = ""
+_act_listener: Callable[[str], None] | None = None
+
+
+def listen_to_acts(listener: Callable[[str], None] | None) -> None:
+    """`listener` hears what the host program is about to do, each time `acting` says it."""
+    global _act_listener  # noqa: PLW0603 (one host program per process)
+    _act_listener = listener
 
 
 @contextlib.contextmanager
@@ -228,8 +235,12 @@ def acting(purpose: str) -> Generator[None]:
     """Names what the host program does inside the block, for the sites of its events."""
     global _purpose  # noqa: PLW0603 (one host program per process)
     before, _purpose = _purpose, purpose
+    if _act_listener is not None:
+        _act_listener(purpose)
     try:
         yield
+        if _act_listener is not None and before:
+            _act_listener(before)
     finally:
         _purpose = before
 

@@ -99,7 +99,7 @@ class Execution:
                 variants.append(outputs)
             variant_of.append(known.get(key))
             if on_repeat is not None:
-                on_repeat(Repeat(index, outputs, events, seconds[-1], session.cycles))
+                on_repeat(Repeat(index, outputs, events, seconds[-1], session.cycles, self._rereader()))
         return RunResult(
             tuple(variants),
             tuple(variant_of),
@@ -147,6 +147,20 @@ class Execution:
         buffer = self._buffer(part.buffer)
         data = self._session.read(buffer, part.offset_bytes, part.length_bytes, f"result {number}")
         return dtypes.unpack(data.tobytes(), result.type.element, result.type.shape)
+
+    def _rereader(self) -> Callable[[], tuple[Array, ...]] | None:
+        return self._reread if self._policy.outputs_from is Which.ALL else None
+
+    def _reread(self) -> tuple[Array, ...]:
+        """The results, synced once more: an unfenced flush may have come too late the first time."""
+        for result in self._function.results:
+            if result.slice is not None:
+                part = result.slice
+                buffer = self._buffer(part.buffer)
+                self._session.sync_from(buffer, part.offset_bytes, part.length_bytes, "read again")
+        outputs = tuple(self._result(n, result) for n, result in enumerate(self._function.results))
+        self._session.log.take()  # no part of any repeat
+        return outputs
 
     # ----------------------------------------------------------------- the host's commands
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -27,6 +28,9 @@ class Repeat:
     events: tuple[HostEvent, ...]
     seconds: float
     cycles: int | None
+    reread: Callable[[], tuple[Array, ...]] | None = field(default=None, compare=False)
+    """Syncs the results from the device once more and reads them again; None where the policy does not sync
+    all of them. To be called before the next repeat only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,12 @@ class RunResult:
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How to run. `timeout_s` bounds each run's wall time; `poison` is written over the outputs before
-    each run (None: they are left alone); `keep` bounds how many distinct outputs are held."""
+    each run (None: they are left alone); `keep` bounds how many distinct outputs are held. `poll_ms`: a run
+    is waited for in slices of that length (None: in one, which on hardware holds the GIL)."""
 
     policy: SyncPolicy = DEFAULT
     repeat: int = 1
     timeout_s: float | None = None
     poison: bytes | None = POISON
     keep: int = 1024
+    poll_ms: int | None = None

@@ -34,6 +34,7 @@ from ..program import (
     TensorType,
 )
 from .api import DeviceModule
+from .child_device import ChildDevice
 from .execution import Execution
 from .policy import DEFAULT, SyncPolicy
 from .results import POISON, Array, Repeat, RunOptions, RunResult
@@ -57,7 +58,7 @@ def run_program(
     artifacts: Mapping[str, Artifact],
     inputs: Sequence[Array],
     *,
-    device: DeviceModule,
+    device: DeviceModule | ChildDevice,
     policy: SyncPolicy = DEFAULT,
     repeat: int = 1,
     seed: int | None = None,
@@ -65,19 +66,25 @@ def run_program(
     poison: bytes | None = POISON,
     keep: int = 1024,
     on_repeat: Callable[[Repeat], None] | None = None,
+    poll_ms: int | None = None,
 ) -> RunResult:
     """Runs `function` `repeat` times on `inputs` (one array per argument) and returns every result.
 
     `seed` restarts the emulated device's draws; hardware has no seed. `on_repeat` is called after each
-    execution, with all of it. Raises UsageError (inputs that do not fit), DeviceError, RunFailed.
+    execution, with all of it. `device` may live in a child process. Raises UsageError (inputs that do not
+    fit), DeviceError, RunFailed.
     """
     _check_inputs(function, inputs)
+    options = RunOptions(policy, repeat, timeout_s, poison, keep, poll_ms)
+    if isinstance(device, ChildDevice):
+        return device.run_program(
+            program, function, artifacts, inputs, options=options, seed=seed, on_repeat=on_repeat
+        )
     if seed is not None:
         reseed = getattr(device, "reseed", None)
         if reseed is not None:
             reseed(seed)
-    options = RunOptions(policy, repeat, timeout_s, poison, keep)
-    with Session(device, timeout_s=timeout_s) as session:
+    with Session(device, timeout_s=timeout_s, poll_ms=poll_ms) as session:
         execution = Execution(session, program, function, artifacts, inputs=inputs, options=options)
         return execution.repeat(on_repeat)
 
@@ -116,7 +123,7 @@ def run_kernel(
     arguments: Sequence[KernelBuffer],
     *,
     kernel: str | None = None,
-    device: DeviceModule,
+    device: DeviceModule | ChildDevice,
     policy: SyncPolicy = DEFAULT,
     repeat: int = 1,
     seed: int | None = None,

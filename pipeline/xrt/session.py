@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +22,19 @@ import numpy as np
 from ..errors import AiepipeError, DeviceError, RunFailed
 from ..program import CallingConvention
 from ..verdict import EventKind, HostEvent
-from .api import BufferObject, DeclaredKernel, DeviceModule, HardwareContext, KernelHandle, RunHandle, member
+from .api import (
+    BufferObject,
+    DeclaredKernel,
+    DeviceModule,
+    HardwareContext,
+    KernelHandle,
+    Named,
+    RunHandle,
+    member,
+)
 from .events import acting
 from .failures import explain
+from .flights import FINAL_STATES
 from .intervals import Intervals
 from .memory import Bytes
 
@@ -96,9 +107,12 @@ class Session:
     """An open device. A context manager: leaving it releases buffers, runs, kernels, contexts, device, in
     that order."""
 
-    def __init__(self, module: DeviceModule, *, timeout_s: float | None = None) -> None:
+    def __init__(
+        self, module: DeviceModule, *, timeout_s: float | None = None, poll_ms: int | None = None
+    ) -> None:
         self._module = module
         self._timeout_ms = 0 if timeout_s is None else max(1, round(timeout_s * 1000))
+        self._poll_ms = poll_ms
         self.log = EventLog()
         self.cycles: int | None = None
         self.warnings: list[str] = []
@@ -230,13 +244,29 @@ class Session:
             kernel.run.start()
         self.log.add(EventKind.START, source.label, note=f"kernel {source.kernel}")
         with _device_call(f"waiting for '{source.kernel}'"):
-            state = kernel.run.wait(self._timeout_ms)
+            state = self._wait(kernel.run)
         self.log.add(EventKind.WAIT, source.label, note=f"state {_short(state.name)}")
         if state.name != "ERT_CMD_STATE_COMPLETED":
             raise _run_failed(kernel, state.name, self._timeout_ms)
         self._note_summary(kernel.run)
 
     # ----------------------------------------------------------------- inside
+
+    def _wait(self, run: RunHandle) -> Named:
+        """The run's final state, or TIMEOUT when the time is over. `wait` returns TIMEOUT for a slice that
+        elapsed and for the driver's watchdog alike; only `state` tells them apart."""
+        if self._poll_ms is None:
+            return run.wait(self._timeout_ms)
+        deadline = time.monotonic() + self._timeout_ms / 1000 if self._timeout_ms else None
+        while True:
+            state = run.wait(self._poll_ms)
+            if state.name != _TIMEOUT:
+                return state
+            polled = run.state()
+            if polled.name in FINAL_STATES:
+                return polled
+            if deadline is not None and time.monotonic() > deadline:
+                return state
 
     def _allocate(self, name: str, role: str, size_bytes: int, group: int, kind: object) -> DeviceBuffer:
         size = max(whole_words(size_bytes), BUFFER_GRANULE)
@@ -295,6 +325,8 @@ class Session:
             self.warnings += [str(text) for text in summary.warnings if text not in self.warnings]
 
 
+_TIMEOUT = "ERT_CMD_STATE_TIMEOUT"
+
 TXN_OPCODE = 3
 """Argument 0 of a TXN kernel (AIE2_EXEC_BUFFER_KERNEL_OP_TXN)."""
 
@@ -348,7 +380,7 @@ def _run_failed(kernel: LoadedKernel, state: str, timeout_ms: int) -> RunFailed:
     remedy = (
         told.remedy if told is not None else "see dmesg; a run that hangs often waits for a lock or a stream"
     )
-    return RunFailed(
+    failed = RunFailed(
         f"the run of {kernel.source.label} ended {_short(state)}{limit}: {because}. "
         "Its output is partial and was not compared.",
         state=state,
@@ -356,3 +388,5 @@ def _run_failed(kernel: LoadedKernel, state: str, timeout_ms: int) -> RunFailed:
         reason=told,
         remedy=remedy,
     )
+    failed.code = "R001" if state == _TIMEOUT else "R002"
+    return failed

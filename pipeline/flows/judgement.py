@@ -32,6 +32,7 @@ from ..verify.reference import Reference
 from ..verify.statistics import RepeatOutcome, outcome, summarise
 from ..verify.tolerance import by_type, derived
 from ..verify.values import load
+from ..xrt.failures import BY_CODE
 from ..xrt.results import POISON, Repeat, RunResult
 from .problem import check_count
 
@@ -127,17 +128,30 @@ class Judge:
         self._shown: Repeat | None = None
         self._comparisons: tuple[Comparison, ...] = ()
         self._wrong_is_shown = False
+        self._healed = 0
 
     def look(self, repeat: Repeat) -> None:
-        """Takes one repeat into account."""
-        comparisons = tuple(
-            _compare(expectation, got)
-            for expectation, got in zip(self._expected, repeat.outputs, strict=bool(self._expected))
-        )
+        """Takes one repeat into account; a wrong one is read once more."""
+        comparisons = self._compare_all(repeat.outputs)
         found = outcome(comparisons)
         self._outcomes.append(found)
+        if found.wrong and repeat.reread is not None:
+            self._healed += not outcome(self._compare_all(repeat.reread())).wrong
         if not self._wrong_is_shown:
             self._shown, self._comparisons, self._wrong_is_shown = repeat, comparisons, found.wrong
+
+    def _compare_all(self, outputs: Sequence[Array]) -> tuple[Comparison, ...]:
+        return tuple(
+            _compare(expectation, got)
+            for expectation, got in zip(self._expected, outputs, strict=bool(self._expected))
+        )
+
+    def _settled(self) -> tuple[str, ...]:
+        """What to say where wrong results were right when they were read again."""
+        if not self._healed:
+            return ()
+        wrong, known = sum(outcome.wrong for outcome in self._outcomes), BY_CODE["T001"]
+        return (f"T001: {self._healed} of {wrong} wrong repeats: {known.cause}. {known.remedy}",)
 
     @property
     def agreement(self) -> Agreement | None:
@@ -171,7 +185,7 @@ class Judge:
             findings=tuple(findings),
             diagnoses=self._diagnoses(events, statistics, problem),
             agreement=self.agreement,
-            warnings=(*report.warnings, *result.warnings),
+            warnings=(*report.warnings, *result.warnings, *self._settled()),
         )
 
     def _diagnoses(

@@ -242,7 +242,29 @@ Verbose = Annotated[
 Oracle = Annotated[str, typer.Option("--oracle", help="numpy, or iree: IREE's llvm-cpu as a second opinion.")]
 FailOn = Annotated[
     str | None,
-    typer.Option("--fail-on", help="hazard: exit 5 where the sync sanitizer finds one.", show_default=False),
+    typer.Option(
+        "--fail-on",
+        help="Exit 5 where there is one: hazard (the sync sanitizer's), array (a finding in the array), or "
+        "both with a comma.",
+        show_default=False,
+    ),
+]
+CheckCores = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="Watch the array's memories: reads of bytes nobody wrote, races, stacks that overflow.",
+    ),
+]
+TraceFile = Annotated[
+    str | None,
+    typer.Option(
+        "--trace", help="Write a timeline for ui.perfetto.dev to this JSON file.", show_default=False
+    ),
+]
+TraceInstructions = Annotated[
+    bool,
+    typer.Option("--trace-instructions", help="In the timeline, each bundle too (slow; the plain engine)."),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
@@ -277,6 +299,9 @@ def build_run_command(
     fail_on: FailOn = None,
     oracle: Oracle = "numpy",
     iree_flags: IreeFlags = None,
+    check: CheckCores = False,
+    trace: TraceFile = None,
+    trace_instructions: TraceInstructions = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -308,7 +333,18 @@ def build_run_command(
         backend_options=_backend_options(backend_options, iree_install_dir, peano_dir),
         backend_flags=tuple(backend_flags or ()),
         seed=seed,
-        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine, fail_on),
+        settings=RunSettings(
+            device,
+            timeout,
+            policy,
+            repeat,
+            coherency_seed,
+            engine,
+            fail_on,
+            check_cores=check,
+            trace=trace,
+            trace_instructions=trace_instructions,
+        ),
         oracle=oracle,
         iree_flags=tuple(iree_flags or ()),
     )
@@ -396,6 +432,9 @@ def run_command_line(
     seed: Seed = None,
     engine: Engine = "jit",
     fail_on: FailOn = None,
+    check: CheckCores = False,
+    trace: TraceFile = None,
+    trace_instructions: TraceInstructions = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -420,7 +459,18 @@ def run_command_line(
         inputs=tuple(inputs or ()),
         expected=tuple(expected or ()),
         seed=seed,
-        settings=RunSettings(device, timeout, policy, repeat, coherency_seed, engine, fail_on),
+        settings=RunSettings(
+            device,
+            timeout,
+            policy,
+            repeat,
+            coherency_seed,
+            engine,
+            fail_on,
+            check_cores=check,
+            trace=trace,
+            trace_instructions=trace_instructions,
+        ),
     )
     return _show(
         run,

@@ -63,6 +63,8 @@ class Timeline:
     marks: list[Mark] = field(default_factory=list[Mark])
     changes: list[Change] = field(default_factory=list[Change])
     cut: bool = False
+    end: int = 0
+    """The latest time of all."""
 
     def add(self, event: Span | Mark | Change) -> None:
         """Keeps the event while there is room."""
@@ -72,14 +74,10 @@ class Timeline:
         match event:
             case Span():
                 self.spans.append(event)
+                self.end = max(self.end, event.end)
             case Mark():
                 self.marks.append(event)
+                self.end = max(self.end, event.time)
             case Change():
                 self.changes.append(event)
-
-    @property
-    def end(self) -> int:
-        """The latest time of all."""
-        spans = max((span.end for span in self.spans), default=0)
-        marks = max((mark.time for mark in self.marks), default=0)
-        return max(spans, marks, max((change.time for change in self.changes), default=0))
+                self.end = max(self.end, event.time)

@@ -233,6 +233,29 @@ class SyncFinding:
     count: int = 1
 
 
+# --------------------------------------------------------------------------- what the array showed
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFinding:
+    """Something that a run did inside the emulated array and hardware would not tell.
+
+    `kind` is a short stable name ("unwritten-read", "race", "stack-overflow", "lock-left", "queue-left",
+    "descriptor-left", "words-left"), `message` a whole sentence. `pc` is a byte address in program memory,
+    `channel` "S2MM 0", `descriptor` a BD, `address` a byte offset in data memory; None where the finding
+    has none. `count` is how often it was met.
+    """
+
+    kind: str
+    tile: str
+    message: str
+    pc: int | None = None
+    channel: str | None = None
+    descriptor: int | None = None
+    address: int | None = None
+    count: int = 1
+
+
 # --------------------------------------------------------------------------- comparison
 
 
@@ -506,6 +529,7 @@ class BuildRunReport:
     comparisons: tuple[Comparison, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: tuple[SyncFinding, ...] = ()
+    array_findings: tuple[ArrayFinding, ...] = ()
     statistics: RunStatistics | None = None
     agreement: Agreement | None = None
     warnings: tuple[str, ...] = ()

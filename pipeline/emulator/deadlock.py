@@ -39,6 +39,25 @@ def deadlock(array: Array, waiting: str, tokens: Iterable[Token]) -> EmulationEr
     )
 
 
+def stopped(error: EmulationError, array: Array, waiting: str, tokens: Iterable[Token]) -> EmulationError:
+    """The error of a run that was stopped at a limit, with the same picture as a deadlock's."""
+    tokens = tuple(tokens)
+    report = _Report(array)
+    stands = f"{STREAM} waits for {waiting}" if waiting else f"{STREAM} goes on"
+    lines = [f"{error.message}: {stands}", *(f"  {line}" for line in report.situations(tokens))]
+    circle = report.circle(tokens)
+    if circle:
+        lines.append(f"  circle of waiting: {' -> '.join(circle)}")
+    running = next((core for core in array.cores if core.ready()), None)
+    return EmulationError(
+        "\n".join(lines),
+        kind=error.kind,
+        tile=error.tile if running is None else running.name,
+        pc=error.pc if running is None or running.engine is None else running.engine.pc,
+        remedy=error.remedy,
+    )
+
+
 class _Report:
     def __init__(self, array: Array) -> None:
         self._array = array

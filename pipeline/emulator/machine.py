@@ -19,7 +19,7 @@ from .controller import Controller
 from .core.core import Core, EngineName
 from .core_unit import CoreFactory
 from .cycles import TileCycles, tile_cycles
-from .deadlock import deadlock
+from .deadlock import deadlock, stopped
 from .findings import Finding
 from .leftovers import leftovers, lock_values
 from .memory import DeviceMemory
@@ -94,6 +94,8 @@ class Machine:
         """
         self._fault = None
         self.array.steps = 0
+        if self._trace is not None:
+            self._trace.begin(self.array.time())
         self._configure(configuration, Limits(SETTLE_STEPS, None))
         self._settle(None, running=False)
 
@@ -147,27 +149,22 @@ class Machine:
             tile.locks.set_by_register.clear()
         start = array.time()
         self._runs += 1
+        if self._trace is not None:
+            self._trace.begin(start)
         controller = Controller(
             array, stream, arguments, functools.partial(self._load_pdi, images or {}, limits)
         )
-        while True:
-            moved = controller.advance()
-            if controller.done:
-                break
-            moved |= array.round(limits)
-            if not moved:
-                raise deadlock(array, controller.waiting, controller.tokens)
-            limits.check(array.steps)
-        cycles = array.time() - start
+        try:
+            self._execute(controller, limits)
+        finally:
+            cycles = array.time() - start
+            self._show_run(start, len(stream.ops))
         written = array.transfers.written()
         settled = self._settle(deadline, running=True)
         found = array.checks.log.take()
         if settled:
             found += tuple(leftovers(array, locks))
-        if self._trace is not None:
-            for core in array.cores:
-                core.end_span()
-            self._trace.run(f"run {self._runs}", start, start + cycles, operations=len(stream.ops))
+        self._show_cores()
         if self._fault is not None:
             array.warn(f"after the end of the instruction stream: {self._fault.message}")
         if array.transfers.written() != written:
@@ -191,6 +188,32 @@ class Machine:
             findings=found,
             settled=settled,
         )
+
+    def _execute(self, controller: Controller, limits: Limits) -> None:
+        array = self.array
+        try:
+            while True:
+                moved = controller.advance()
+                if controller.done:
+                    return
+                moved |= array.round(limits)
+                if not moved:
+                    raise deadlock(array, controller.waiting, controller.tokens)
+                limits.check(array.steps)
+        except EmulationError as error:
+            if error.kind in ("step-limit", "deadline"):
+                raise stopped(error, array, controller.waiting, controller.tokens) from error
+            raise
+
+    def _show_run(self, start: int, operations: int) -> None:
+        """The run, and what cores did in it, on the timeline."""
+        self._show_cores()
+        if self._trace is not None:
+            self._trace.run(f"run {self._runs}", start, self.array.time(), operations=operations)
+
+    def _show_cores(self) -> None:
+        for core in self.array.cores:
+            core.end_span()
 
     def _load_pdi(
         self, images: Mapping[int, Cdo], limits: Limits, pdi_id: int, size: int, address: int

@@ -23,6 +23,10 @@ class Trace:
         self.base = 0
         self._tracks: dict[tuple[str, str], Track] = {}
 
+    def begin(self, now: int) -> None:
+        """An array whose clocks show `now` is about to act: after all that is on the timeline."""
+        self.base = max(self.base, self.timeline.end - now)
+
     def core(self, tile: str, name: str, start: int, end: int, **details: str | int) -> None:
         """A core ran or stood still."""
         self._span(self._track(tile, "core", "core"), name, start, end, tuple(details.items()))

@@ -139,7 +139,7 @@ def build_run(
         versions=tool_versions(),
     )
     again = Recomputable(problem.function, arguments.arrays)
-    return judge.report(report, result, device.findings(), again)
+    return judge.report(report, result, device.findings(), again, array_findings=device.array_findings())
 
 
 def _inspect(

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..program import HostFunction, Result, SourceFunction, TensorType
 from ..verdict import (
     Agreement,
+    ArrayFinding,
     BuildRunReport,
     Comparison,
     Diagnosis,
@@ -166,6 +167,8 @@ class Judge:
         result: RunResult,
         findings: Sequence[SyncFinding],
         problem: Recomputable | None = None,
+        *,
+        array_findings: Sequence[ArrayFinding] = (),
     ) -> BuildRunReport:
         """The report with all that the run gave: comparisons, what is wrong with them and why, the log.
 
@@ -183,6 +186,7 @@ class Judge:
             comparisons=self._comparisons,
             statistics=statistics,
             findings=tuple(findings),
+            array_findings=tuple(array_findings),
             diagnoses=self._diagnoses(events, statistics, problem),
             agreement=self.agreement,
             warnings=(*report.warnings, *result.warnings, *self._settled()),

@@ -17,9 +17,10 @@ _NAMES = {
     "backend_options": "backend-option",
     "backend_flags": "backend-flag",
     "timeout_s": "timeout",
+    "check_cores": "check",
 }
 _POSITIONAL = ("file", "folder")
-_IRRELEVANT = ("output_directory",)
+_IRRELEVANT = ("output_directory", "trace", "trace_instructions")
 
 
 def repeat_line(command: str, options: Any, seed: int | None) -> str:
@@ -43,7 +44,9 @@ def _flags(settings: RunSettings) -> list[str]:
     found: list[str] = []
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if value != field.default:
+        if value is True and field.name not in _IRRELEVANT:
+            found.append("--" + _NAMES.get(field.name, field.name.replace("_", "-")))
+        elif value != field.default and field.name not in _IRRELEVANT:
             found += _flag("sync_policy" if field.name == "policy" else field.name, value)
     return found
 

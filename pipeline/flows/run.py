@@ -88,7 +88,10 @@ def execute(
         if settings.repeat > 1:
             progress(f"run {repeat.index} of {settings.repeat}")
 
-    result = work(listen)
+    try:
+        result = work(listen)
+    finally:
+        device.write_trace()
     notes.note = (
         f"{settings.repeat} runs" if settings.repeat > 1 else result.state.removeprefix("ERT_CMD_STATE_")
     )
@@ -149,6 +152,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
         ),
         result,
         device.findings(),
+        array_findings=device.array_findings(),
     )
 
 
@@ -218,6 +222,7 @@ def _run_artifacts(
         ),
         result,
         device.findings(),
+        array_findings=device.array_findings(),
     )
 
 

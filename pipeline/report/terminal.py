@@ -19,6 +19,7 @@ from ..verdict import (
     HostEvent,
     StageReport,
 )
+from .array_findings import array_lines
 from .hazards import hazard_lines
 from .inspection import difference_lines, fill_lines, inspection_lines
 from .lines import aligned, indented, print_lines, titled
@@ -57,6 +58,8 @@ def report_lines(report: BuildRunReport, *, verbose: bool = False) -> Iterator[T
         yield from titled("reference", map(Text, sums))
     if report.findings:
         yield from titled("sync hazards", hazard_lines(report.findings, verbose=verbose))
+    if report.array_findings:
+        yield from titled("array", array_lines(report.array_findings))
     if report.diagnoses:
         yield from titled("diagnosis", diagnosis_lines(report.diagnoses))
     if verbose and report.versions:

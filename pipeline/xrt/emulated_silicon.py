@@ -6,7 +6,7 @@ Imported only where an emulated run is wanted, as it brings the emulator with it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..emulator.machine import EngineName, Machine
 from ..errors import ArtifactError
@@ -14,6 +14,7 @@ from ..formats import instructions, lx6, pdi, xclbin
 from ..formats.lx6 import Lx6Stream
 from ..formats.txn import Transaction
 from ..formats.txn_operations import DdrPatch, LoadPdi
+from .array_watch import ArrayWatch
 from .silicon import (
     Array,
     DeviceMemory,
@@ -40,6 +41,7 @@ class EmulatedSilicon:
     """Reads real artifacts; arrays are `emulator.machine.Machine`s whose cores run on `engine`."""
 
     engine: EngineName = "jit"
+    watch: ArrayWatch = field(default_factory=ArrayWatch)
 
     def open(self, data: bytes) -> XclbinImage:
         """Raises ArtifactError: not an xclbin, a section missing, a kernel without a PDI, not for npu1."""
@@ -77,15 +79,18 @@ class EmulatedSilicon:
         self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
     ) -> Array:
         """A machine with the PDI's CDO loaded. Raises ArtifactError, EmulationError."""
-        machine = Machine(columns, memory, engine=self.engine)
+        machine = Machine(
+            columns, memory, engine=self.engine, check=self.watch.check, trace=self.watch.trace()
+        )
         machine.load(pdi.parse(configuration).cdo)
-        return _MachineArray(machine, images)
+        return _MachineArray(machine, images, self.watch)
 
 
 @dataclass(slots=True)
 class _MachineArray:
     machine: Machine
     images: Mapping[int, bytes]
+    watch: ArrayWatch
 
     def run(
         self, stream: InstructionStream, addresses: Sequence[int], *, deadline: float | None
@@ -94,6 +99,7 @@ class _MachineArray:
         assert isinstance(stream, DecodedStream), "decoded by another silicon"
         images = {number: pdi.parse(self.images[number]).cdo for number in stream.pdis & self.images.keys()}
         report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
+        self.watch.note(report.findings)
         return RunSummary(report.cycles, report.warnings)
 
 

@@ -357,9 +357,9 @@ class BlockTranslator:
         for key in shape:
             values: list[Operand] = []
             for _ in value_types(key, self._program):
-                offset, type_ = next(places)
-                value = self._writer.load_state(offset, type_)
-                self._loaded[value.text] = offset
+                cell = next(places)
+                value = self._writer.load_state(cell.offset, cell.type)
+                self._loaded[value.text] = cell.offset
                 values.append(value)
             flight.append(_Flying(key, tuple(values)))
         return flight
@@ -372,9 +372,9 @@ class BlockTranslator:
             total = self._writer.assign(I64, f"add {before.typed}, {self._stalls.text}")
             self._writer.store_state(STALLS, total)
         values = [value for item in self._flight for value in item.values]
-        for (offset, _), value in zip(cells(self._shape(), self._program), values, strict=True):
-            if self._loaded.get(value.text) != offset:
-                self._writer.store_state(offset, value)
+        for cell, value in zip(cells(self._shape(), self._program), values, strict=True):
+            if self._loaded.get(value.text) != cell.offset:
+                self._writer.store_state(cell.offset, value)
 
     def _leave(self, pc: int, status: int, shape: Shape) -> None:
         w = self._writer

@@ -88,28 +88,42 @@ def sooner(key: Key) -> Key:
             return BranchKey(key.due - 1, key.target, key.conditional, key.kind, key.origin)
 
 
-def cells(shape: Shape, program: Program) -> list[tuple[int, Type]]:
-    """Where in the state buffer the values of a shape are kept, in order, 64-byte cells for vectors."""
-    places: list[tuple[int, Type]] = []
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where in the state buffer a value in flight is kept."""
+
+    offset: int
+    size: int
+    type: Type
+
+
+def cells(shape: Shape, program: Program) -> tuple[Cell, ...]:
+    """The places of a shape's values, in order, aligned to their size or 64 bytes."""
+    known = program.flight_cells.get(shape)
+    if known is not None:
+        return known
+    places: list[Cell] = []
     offset = FLIGHT
     for key in shape:
         for type_ in value_types(key, program):
             size = cell_bytes(type_)
             align = min(size, 64)
             offset = (offset + align - 1) // align * align
-            places.append((offset, type_))
+            places.append(Cell(offset, size, type_))
             offset += size
     if offset > FLIGHT + FLIGHT_BYTES:
         raise ValueError("more in flight than there is room for")
-    return places
+    found = program.flight_cells[shape] = tuple(places)
+    return found
 
 
 def save(items: Sequence[Item], state: State, program: Program) -> Shape:
     """Put the values of `items` where compiled code expects them; gives their shape."""
     shape = tuple(item.key for item in items)
-    values = [value for item in items for value in item.values]
-    for (offset, type_), value in zip(cells(shape, program), values, strict=True):
-        state.view[offset : offset + cell_bytes(type_)] = encode(type_, value)
+    if shape:
+        values = [value for item in items for value in item.values]
+        for cell, value in zip(cells(shape, program), values, strict=True):
+            state.view[cell.offset : cell.offset + cell.size] = encode(cell.type, value)
     return shape
 
 
@@ -118,9 +132,7 @@ def restore(shape: Shape, state: State, program: Program) -> list[Item]:
     places = iter(cells(shape, program))
     items: list[Item] = []
     for key in shape:
-        values: list[PlainValue] = []
-        for _ in value_types(key, program):
-            offset, type_ = next(places)
-            values.append(decode(type_, state.view[offset : offset + cell_bytes(type_)]))
+        found = [next(places) for _ in value_types(key, program)]
+        values = (decode(c.type, state.view[c.offset : c.offset + c.size]) for c in found)
         items.append(Item(key, tuple(values)))
     return items

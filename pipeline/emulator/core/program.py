@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ...errors import ArtifactError
 from ...isa.bundle import Bundle
 from ...isa.decode import decode_bundle
 from ...isa.semantics import Meaning, meaning_of
 from ...isa.semantics.meaning import BRANCH_DELAY, PortUse
+
+if TYPE_CHECKING:
+    from .flight import Cell, Shape
 
 PROGRAM_BYTES = 0x4000
 
@@ -41,10 +45,13 @@ class Program:
 
     def __init__(self, code: bytes | bytearray | memoryview) -> None:
         self.code = code
+        self.flight_cells: dict[Shape, tuple[Cell, ...]] = {}
+        """Kept by flight.py."""
         self._issues: dict[int, Issue] = {}
 
     def changed(self) -> None:
         self._issues.clear()
+        self.flight_cells.clear()
 
     def issue(self, address: int) -> Issue:
         """The bundle at `address`. Raises CannotIssue."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -47,6 +48,7 @@ FLIGHT_BYTES = 16384
 STATE_BYTES = FLIGHT + FLIGHT_BYTES
 
 
+@cache
 def cell_bytes(type_: Type) -> int:
     """Bytes that a value takes in the buffer: scalars a power of two, bits of a mask one byte each."""
     if type_.is_vector:

@@ -28,7 +28,7 @@ def compile_dispatch(dispatch: Dispatch, options: CompileOptions) -> Artifact:
     Raises UnsupportedOp for what this backend cannot lower, UsageError for options that make no sense.
     """
     _check(options)
-    return package(dispatch, lower(match(dispatch), options.tile), options)
+    return package(dispatch, lower(match(dispatch), options.tile, cores=options.cores), options)
 
 
 def _check(options: CompileOptions) -> None:

@@ -13,16 +13,13 @@ from ..formats.cdo import Cdo, Command, DmaWrite, MaskWrite, Write
 from ..npu.descriptors import BufferDescriptor, descriptor_offset, encode
 from ..npu.limits import LIMITS, PROGRAM_MEMORY_OFFSET, WORD_BYTES
 from ..npu.registers import register
-from ..npu.topology import Direction, TileKind
-from .routes import CORE, Connection, commands
-
-_KIND = TileKind.COMPUTE
-_CHANNELS = LIMITS[_KIND].channels
+from ..npu.topology import Direction, TileAddress, TileKind
+from .routes import Connection, commands
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A DMA channel of the core's tile that starts with BD `first` and runs its ring for ever."""
+    """A DMA channel that starts with BD `first` and runs its ring for ever."""
 
     direction: Direction
     number: int
@@ -30,15 +27,24 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """One core's program and everything around it. `data` are constants by their offset in its memory."""
+class TileDesign:
+    """A core's or memory tile's part. `code` and `data` (constants by their offset in memory) are a
+    core's; locks not named start with 0; `channels` are those that start by themselves."""
 
     code: bytes
     data: Mapping[int, bytes]
     locks: Mapping[int, int]
     descriptors: Mapping[int, BufferDescriptor]
     channels: Sequence[Channel]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is in the array: tiles, and the wires between them and the shims, in `columns` columns."""
+
+    tiles: Mapping[TileAddress, TileDesign]
     connections: tuple[Connection, ...]
+    columns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,45 +68,55 @@ class Configuration:
 def configure(design: Design) -> Configuration:
     """The commands that set the array up for `design`."""
     return Configuration(
-        elfs=Cdo(tuple(_load(design))),
-        init=Cdo(tuple(_init(design))),
-        enable=Cdo((_field("CORE_CONTROL", 0, "ENABLE", 1),) if design.code else ()),
+        elfs=Cdo(tuple(command for tile, part in design.tiles.items() for command in _load(tile, part))),
+        init=Cdo((*_init(design), *commands(design.connections))),
+        enable=Cdo(
+            tuple(
+                _field(tile, "CORE_CONTROL", 0, "ENABLE", 1)
+                for tile, part in design.tiles.items()
+                if part.code
+            )
+        ),
     )
 
 
-def _load(design: Design) -> Iterator[Command]:
+def _load(tile: TileAddress, part: TileDesign) -> Iterator[Command]:
     """The program and its constants, into a core and DMA channels that stand still: they may be running
     another design."""
-    channels = [(f"DMA_{way.name}_CTRL", number) for way in Direction for number in range(_CHANNELS)]
-    yield _field("CORE_CONTROL", 0, "ENABLE", 0)
-    yield from (_field(*channel, "RESET", 1) for channel in channels)
-    loaded = {PROGRAM_MEMORY_OFFSET: design.code, **design.data} if design.code else {}
+    count = LIMITS[tile.kind].channels
+    channels = [(f"DMA_{way.name}_CTRL", number) for way in Direction for number in range(count)]
+    if tile.kind is TileKind.COMPUTE:
+        yield _field(tile, "CORE_CONTROL", 0, "ENABLE", 0)
+    yield from (_field(tile, *channel, "RESET", 1) for channel in channels)
+    loaded = {PROGRAM_MEMORY_OFFSET: part.code, **part.data} if part.code else {}
     for offset, data in loaded.items():
-        yield DmaWrite(CORE.address(offset), data + bytes(-len(data) % WORD_BYTES))
-    yield from (_field(*channel, "RESET", 0) for channel in channels)
+        yield DmaWrite(tile.address(offset), data + bytes(-len(data) % WORD_BYTES))
+    yield from (_field(tile, *channel, "RESET", 0) for channel in channels)
 
 
 def _init(design: Design) -> Iterator[Command]:
-    for value in (1, 0):
-        yield _field("CORE_CONTROL", 0, "RESET", value)
-    lock = register(_KIND, "LOCK_VALUE")
-    for number in range(LIMITS[_KIND].locks):
-        yield Write(CORE.address(lock.at(number)), lock.encode(LOCK_VALUE=design.locks.get(number, 0)))
-    for number, descriptor in design.descriptors.items():
-        words = encode(_KIND, descriptor)
-        data = b"".join(word.to_bytes(4, "little") for word in words)
-        yield DmaWrite(CORE.address(descriptor_offset(_KIND, number)), data)
-    for channel in design.channels:
-        name = f"DMA_{channel.direction.name}"
-        queue, control = (register(_KIND, f"{name}_{part}") for part in ("START_QUEUE", "CTRL"))
-        yield Write(CORE.address(queue.at(channel.number)), queue.encode(START_BD_ID=channel.first))
-        # aie-rt's enable, a masked write that changes nothing: the queue starts a channel
-        yield MaskWrite(CORE.address(control.at(channel.number)), 0, 1)
-    yield from commands(design.connections)
+    for tile, part in design.tiles.items():
+        if tile.kind is TileKind.COMPUTE:
+            for value in (1, 0):
+                yield _field(tile, "CORE_CONTROL", 0, "RESET", value)
+        lock = register(tile.kind, "LOCK_VALUE")
+        for number in range(LIMITS[tile.kind].locks):
+            yield Write(tile.address(lock.at(number)), lock.encode(LOCK_VALUE=part.locks.get(number, 0)))
+        for number, descriptor in part.descriptors.items():
+            words = encode(tile.kind, descriptor)
+            data = b"".join(word.to_bytes(4, "little") for word in words)
+            yield DmaWrite(tile.address(descriptor_offset(tile.kind, number)), data)
+    for tile, part in design.tiles.items():
+        for channel in part.channels:
+            name = f"DMA_{channel.direction.name}"
+            queue, control = (register(tile.kind, f"{name}_{end}") for end in ("START_QUEUE", "CTRL"))
+            yield Write(tile.address(queue.at(channel.number)), queue.encode(START_BD_ID=channel.first))
+            # aie-rt's enable, a masked write that changes nothing: the queue starts a channel
+            yield MaskWrite(tile.address(control.at(channel.number)), 0, 1)
 
 
-def _field(name: str, index: int, field: str, value: int) -> Command:
-    """Sets one field of a register of the core's tile and leaves the others."""
-    found = register(_KIND, name)
+def _field(tile: TileAddress, name: str, index: int, field: str, value: int) -> Command:
+    """Sets one field of a register of the tile and leaves the others."""
+    found = register(tile.kind, name)
     bits = found.field(field)
-    return MaskWrite(CORE.address(found.at(index)), bits.mask, bits.place(value))
+    return MaskWrite(tile.address(found.at(index)), bits.mask, bits.place(value))

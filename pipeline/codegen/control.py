@@ -10,8 +10,9 @@ before. A task issues a token exactly where the stream waits for it, so that no 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ..formats.txn import BlockWrite, DdrPatch, Operation, Sync, Transaction, Write32
 from ..npu.descriptors import BufferDescriptor, descriptor_offset, encode
@@ -58,6 +59,26 @@ class Task:
     offset_bytes: int
     pattern: Pattern
     records: tuple[tuple[int, ...], ...] = ()
+
+
+class Control(Protocol):
+    """What makes a lowered problem's instruction stream."""
+
+    def transaction(self, positions: Mapping[int, int]) -> Transaction:
+        """The stream; `positions` are the kernel's arguments by binding."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneCoreControl:
+    """The tasks that feed one core; their `argument` is a binding. See `transaction` for `serial`."""
+
+    tasks: tuple[Task, ...]
+    serial: bool = False
+
+    def transaction(self, positions: Mapping[int, int]) -> Transaction:
+        tasks = [replace(task, argument=positions[task.argument]) for task in self.tasks]
+        return transaction(tasks, serial=self.serial)
 
 
 def record_address(slot: int) -> int:

@@ -13,13 +13,13 @@ from ..isa.assembler import CodeImage, assemble
 from ..npu.descriptors import BufferDescriptor
 from ..npu.limits import WORD_BYTES
 from ..npu.topology import OWN_DATA_BASE, Direction
-from . import fill_program, matmul_program
+from . import array_lowering, fill_program, matmul_program
 from .boxes import Box
-from .configuration import Channel, Design
-from .control import ShimChannel, Task, record_address
+from .configuration import Channel, Design, TileDesign
+from .control import Control, OneCoreControl, ShimChannel, Task, record_address
 from .core_memory import FIRST_CHAIN_BD, RECORD_SLOTS, Layout, Lock, initial_locks, layout
 from .problem import Constant, Contraction, Fill, Nothing, Operand, Problem
-from .routes import TOKENS, from_core, to_core
+from .routes import CORE, TOKENS, Connection, from_core, to_core
 from .tiling import ResultTile, Step, Tiling, choose, tiles
 from .transfers import Dimension, Pattern, pattern
 
@@ -30,40 +30,64 @@ _LEFT_BD, _RESULT_BD = 0, 1
 _MERGED_STEPS = RECORD_SLOTS // 3
 """Steps that one task may feed: the records of three such tasks are in use at a time."""
 
+SCALAR_RESULTS = ("i32",)
+"""Elements that the scalar code computes."""
+
 FILL_CHUNK_WORDS = 4096
 """A chunk of 16 KiB is sent again and again; larger ones would only make the core begin later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """All that the artifact is made of. `serial`: a tile may begin only when the one before is stored.
-
-    `arguments` of the tasks are binding indices. `notes` say what was chosen and why.
-    """
+    """All that the artifact is made of; `image` is the code of each core. `notes` say what was chosen and
+    why."""
 
     design: Design
     image: CodeImage | None
-    tasks: tuple[Task, ...]
-    serial: bool = False
+    control: Control
     notes: tuple[str, ...] = field(default=())
 
 
-def lower(problem: Problem, largest_tile: tuple[int, int, int] | None = None) -> Lowered:
-    """Raises UnsupportedOp where the problem is too large in a way that no tiling mends."""
+def lower(problem: Problem, largest_tile: tuple[int, int, int] | None = None, *, cores: int = 1) -> Lowered:
+    """On one core or more, on the multiplier array where it takes the problem.
+
+    Raises UnsupportedOp where the problem is too large in a way that no tiling mends.
+    """
     match problem:
         case Contraction():
-            return _lower_contraction(problem, largest_tile)
+            found = array_lowering.lower(problem, largest_tile, cores=cores)
+            if found is not None:
+                return Lowered(found.design, found.image, found.control, found.notes)
+            if problem.result.view.element not in SCALAR_RESULTS:
+                raise _no_float(problem)
+            return lower_scalar(problem, largest_tile)
         case Fill():
             return _lower_fill(problem)
         case Nothing():
-            design = Design(b"", {}, {}, {}, (), TOKENS)
-            return Lowered(design, None, (), notes=(f"{problem.op}: nothing to compute, nothing is run",))
+            design = _one_core(TileDesign(b"", {}, {}, {}, ()), TOKENS)
+            notes = (f"{problem.op}: nothing to compute, nothing is run",)
+            return Lowered(design, None, OneCoreControl(()), notes)
+
+
+def _no_float(problem: Contraction) -> UnsupportedOp:
+    return UnsupportedOp(
+        f"{problem.op} in {problem.result.view.element} does not go to the multiplier array, and scalar code "
+        "has no floats",
+        location=problem.location,
+        remedy="give bf16 operands rows of an even length, without an accumulator from memory",
+        op=problem.op,
+    )
+
+
+def _one_core(part: TileDesign, connections: tuple[Connection, ...]) -> Design:
+    return Design({CORE: part}, connections)
 
 
 # --------------------------------------------------------------------------- contractions
 
 
-def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, int] | None) -> Lowered:
+def lower_scalar(contraction: Contraction, largest_tile: tuple[int, int, int] | None = None) -> Lowered:
+    """On one core, in scalar code, whatever the multiplier array could do. Raises UnsupportedOp."""
     tiling = choose(contraction, largest_tile)
     problem = tiling.problem
     memory = layout(tiling.left.size_bytes, tiling.right.size_bytes, tiling.result.size_bytes)
@@ -89,29 +113,25 @@ def _lower_contraction(contraction: Contraction, largest_tile: tuple[int, int, i
         for tile, words in zip(planned, records, strict=True)
         for task in _tile_tasks(tiling, tile, [record.words() for record in words])
     ]
-    return Lowered(
-        Design(
-            code=image.code,
-            data=_constants(problem, memory),
-            locks=initial_locks(),
-            descriptors=_descriptors(tiling, memory),
-            channels=(
-                *((Channel(Direction.S2MM, 0, _LEFT_BD),) * (not problem.left.resident)),
-                *((Channel(Direction.S2MM, 1, FIRST_CHAIN_BD),) * (not idle_right)),
-                Channel(Direction.MM2S, 0, _RESULT_BD),
-            ),
-            connections=(
-                *(to_core(0) * (not problem.left.resident)),
-                *(to_core(1) * (not idle_right)),
-                *from_core(0),
-                *TOKENS,
-            ),
+    core = TileDesign(
+        code=image.code,
+        data=_constants(problem, memory),
+        locks=initial_locks(),
+        descriptors=_descriptors(tiling, memory),
+        channels=(
+            *((Channel(Direction.S2MM, 0, _LEFT_BD),) * (not problem.left.resident)),
+            *((Channel(Direction.S2MM, 1, FIRST_CHAIN_BD),) * (not idle_right)),
+            Channel(Direction.MM2S, 0, _RESULT_BD),
         ),
-        image,
-        tuple(tasks),
-        serial=problem.in_place,
-        notes=tuple(_notes(tiling)),
     )
+    connections = (
+        *(to_core(0) * (not problem.left.resident)),
+        *(to_core(1) * (not idle_right)),
+        *from_core(0),
+        *TOKENS,
+    )
+    control = OneCoreControl(tuple(tasks), serial=problem.in_place)
+    return Lowered(_one_core(core, connections), image, control, tuple(_notes(tiling)))
 
 
 def _source(operand: Operand, strides: tuple[int, ...], along: int, inner: int) -> matmul_program.Source:
@@ -273,17 +293,17 @@ def _lower_fill(problem: Fill) -> Lowered:
         for group, (first, words) in enumerate(parts)
     )
     ring = _ring(address, chunk, Lock.RESULT_FULL, Lock.RESULT_FREE, _RESULT_BD)
+    core = TileDesign(
+        code=image.code,
+        data={},
+        locks={Lock.RESULT_FREE: 1},
+        descriptors={_RESULT_BD: ring},
+        channels=(Channel(Direction.MM2S, 0, _RESULT_BD),),
+    )
     return Lowered(
-        Design(
-            code=image.code,
-            data={},
-            locks={Lock.RESULT_FREE: 1},
-            descriptors={_RESULT_BD: ring},
-            channels=(Channel(Direction.MM2S, 0, _RESULT_BD),),
-            connections=(*from_core(0), *TOKENS),
-        ),
+        _one_core(core, (*from_core(0), *TOKENS)),
         image,
-        tasks,
+        OneCoreControl(tasks),
         notes=(f"{problem.op}: {total} words from one core, in chunks of {chunk}",),
     )
 

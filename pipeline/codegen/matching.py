@@ -18,12 +18,13 @@ from .problem import Constant, Contraction, Fill, Nothing, Operand, Problem, Vie
 
 REMEDY = (
     "the built-in backend lowers contractions (matmul, batch_matmul, matvec, or a linalg.generic that "
-    "multiplies and adds) of i8, i16 and i32 operands into i32, begun with a fill or an accumulator, and "
+    "multiplies and adds) of i8, i16 and i32 operands into i32, begun with a fill or an accumulator, or of "
+    "bf16 operands with rows of whole words into f32, begun with a fill; and "
     "fills of elements of 1, 2, 4 or 8 bytes; give other ops to another backend (--backend)"
 )
 
-RESULT_ELEMENT = "i32"
-OPERAND_ELEMENTS = ("i8", "i16", "i32")
+OPERAND_ELEMENTS = {"i32": ("i8", "i16", "i32"), "f32": ("bf16",)}
+"""Of a contraction, by the element of its result."""
 FILL_BYTES = (1, 2, 4, 8)
 
 
@@ -106,13 +107,13 @@ class _Matcher:
     def contraction(self, op: TensorOp, structured: Structured, target: View) -> Problem:
         product = scalar_body.product(structured.body)
         if product is None or len(structured.maps) != structured.input_count + 1:
-            strange = [e for e in structured.body.arguments if e not in OPERAND_ELEMENTS]
+            strange = [e for e in structured.body.arguments if e not in OPERAND_ELEMENTS["i32"]]
             raise self.unsupported(op, f"elements of {strange[0]}" if strange else "")
-        if target.element != RESULT_ELEMENT or structured.body.arguments[-1] != RESULT_ELEMENT:
+        if target.element not in OPERAND_ELEMENTS or structured.body.arguments[-1] != target.element:
             raise self.unsupported(op, f"a sum in {target.element}")
         if not set(structured.iterators) <= {"parallel", "reduction"}:
             raise self.unsupported(op)
-        initial = self.initial(op)
+        initial = self.initial(op, target.element)
         if initial is None:
             raise self.unsupported(op, "an accumulator that is neither a fill nor a tensor in memory")
         result = self.operand(op, structured, structured.input_count, target)
@@ -130,16 +131,18 @@ class _Matcher:
         )
         if 0 in (size for size, reduced in zip(structured.loops, reduction, strict=True) if reduced):
             return self.empty_sum(op, target, incoming)
-        left, right = (self.factor(op, structured, factor) for factor in product)
+        left, right = (self.factor(op, structured, factor, target.element) for factor in product)
         if left.resident and right.resident:
             raise self.unsupported(op, "a product of two constants")
         return _Product(op, structured.loops, reduction, left, right, result, incoming).with_parts()
 
-    def factor(self, op: TensorOp, structured: Structured, factor: scalar_body.Factor) -> Operand:
+    def factor(
+        self, op: TensorOp, structured: Structured, factor: scalar_body.Factor, result: str
+    ) -> Operand:
         view = self.view(op.operands[factor.index], op)
         if view is None:
             raise self.unsupported(op, "an operand that is computed in the same dispatch")
-        if view.element not in OPERAND_ELEMENTS:
+        if view.element not in OPERAND_ELEMENTS[result]:
             raise self.unsupported(op, f"operands of {view.element}")
         extended_before = self.types[op.operands[factor.index]].element != view.element
         if factor.signed is not None and not extended_before:
@@ -166,7 +169,7 @@ class _Matcher:
                 raise self.unsupported(op, "an index that is a constant")
         return tuple(moved)
 
-    def initial(self, op: TensorOp) -> Constant | View | None:
+    def initial(self, op: TensorOp, element: str) -> Constant | View | None:
         value = op.operands[-1]
         producer = self.producers.get(value)
         if producer is not None and producer.name == "tensor.empty":
@@ -177,7 +180,7 @@ class _Matcher:
         if data is not None:
             return Constant(int.from_bytes(data, "little", signed=True))
         view = self.view(value, op)
-        return view if view is not None and view.data is None and view.element == RESULT_ELEMENT else None
+        return view if view is not None and view.data is None and view.element == element else None
 
     def empty_sum(self, op: TensorOp, target: View, initial: Constant | Operand) -> Problem:
         """A reduction over no elements: the fill alone, or nothing where the accumulator is in place."""

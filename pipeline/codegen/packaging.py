@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..errors import UnsupportedOp
 from ..formats import pdi, xclbin
@@ -17,7 +16,6 @@ from ..isa.assembler import CodeImage
 from ..npu.topology import OWN_DATA_BASE
 from ..program import Artifact, CallingConvention, Dispatch
 from .configuration import configure
-from .control import transaction
 from .lowering import Lowered
 from .options import CompileOptions
 
@@ -31,8 +29,6 @@ INSTANCE = "IREE"
 
 BUFFERS_MAXIMUM = 6
 """Data buffers of a kernel (iree-amd-aie's kernels.json: bo0 to bo5)."""
-
-CORE_FILE = "core_0_2.elf"
 
 
 def entry_name(dispatch: str, ordinal: int) -> str:
@@ -50,8 +46,7 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         )
     entry = entry_name(dispatch.name, options.ordinal)
     positions = {binding.index: position for position, binding in enumerate(dispatch.bindings)}
-    tasks = [replace(task, argument=positions[task.argument]) for task in lowered.tasks]
-    stream = transaction(tasks, serial=lowered.serial)
+    stream = lowered.control.transaction(positions)
     configuration = configure(lowered.design)
     cdo_files = {name: cdo.for_file() for name, cdo in configuration.files.items()}
     image = pdi.from_files(tuple(cdo_files.values())).encode()
@@ -59,6 +54,7 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         image,
         kernel=entry,
         buffers=len(dispatch.bindings),
+        columns=lowered.design.columns,
         instance=INSTANCE,
         timestamp=options.source_date_epoch,
     ).encode()
@@ -71,7 +67,9 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         **{name: cdo.encode() for name, cdo in cdo_files.items()},
     }
     if lowered.image is not None:
-        files[CORE_FILE] = _elf(lowered.image, lowered.design.data).encode()
+        for tile, part in lowered.design.tiles.items():
+            if part.code:
+                files[f"core_{tile.column}_{tile.row}.elf"] = _elf(lowered.image, part.data).encode()
         files[f"{entry}.s"] = _listing(dispatch, lowered, lowered.image.listing).encode()
     return Artifact(
         dispatch=dispatch.name,
@@ -95,5 +93,6 @@ def _elf(image: CodeImage, constants: Mapping[int, bytes]) -> CoreElf:
 
 
 def _listing(dispatch: Dispatch, lowered: Lowered, lines: tuple[str, ...]) -> str:
-    head = (f"core (0,2) of {dispatch.name}", *lowered.notes)
+    cores = [str(tile) for tile, part in lowered.design.tiles.items() if part.code]
+    head = (f"{', '.join(cores)} of {dispatch.name}", *lowered.notes)
     return "".join(f"// {line}\n" for line in head) + "".join(f"{line}\n" for line in lines)

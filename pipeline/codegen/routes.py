@@ -16,6 +16,7 @@ from ..npu.topology import (
     Bundle,
     Port,
     TileAddress,
+    TileKind,
     master_number,
     slave_number,
 )
@@ -67,15 +68,15 @@ def commands(connections: tuple[Connection, ...]) -> Iterator[Command]:
         yield Write(at_master, master.encode(MASTER_ENABLE=1, CONFIGURATION=source))
         yield Write(tile.address(slave.at(source)), slave.encode(SLAVE_ENABLE=1))
     for connection in connections:
-        if connection.tile != SHIM:
+        if connection.tile.kind is not TileKind.SHIM:
             continue
         if connection.slave in SHIM_DMA_SLAVES.values():
-            yield _select_dma("MUX_CONFIG", connection.slave)
+            yield _select_dma(connection.tile, "MUX_CONFIG", connection.slave)
         if connection.master in SHIM_DMA_MASTERS.values():
-            yield _select_dma("DEMUX_CONFIG", connection.master)
+            yield _select_dma(connection.tile, "DEMUX_CONFIG", connection.master)
 
 
-def _select_dma(name: str, port: Port) -> Command:
-    switch = register(SHIM.kind, name)
+def _select_dma(shim: TileAddress, name: str, port: Port) -> Command:
+    switch = register(shim.kind, name)
     field = switch.field(f"{port.bundle.name}{port.channel}")
-    return MaskWrite(SHIM.address(switch.at()), field.mask, field.place(SHIM_MUX_DMA))
+    return MaskWrite(shim.address(switch.at()), field.mask, field.place(SHIM_MUX_DMA))

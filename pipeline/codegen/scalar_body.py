@@ -45,7 +45,10 @@ class Factor:
     signed: bool | None
 
 
-_EXTENSIONS = {"arith.extsi": True, "arith.extui": False}
+_EXTENSIONS = {"arith.extsi": True, "arith.extui": False, "arith.extf": True}
+
+# sums of products: (addition, multiplication) by the type they are in
+_SUMS = {"i32": ("arith.addi", "arith.muli"), "f32": ("arith.addf", "arith.mulf")}
 
 
 # accumulator + extended(argument) * extended(argument): deeper expressions are not lowered
@@ -68,7 +71,7 @@ def expression(body: ScalarBody, value: int, depth: int = _DEPTH) -> Expression:
 
 
 def product(body: ScalarBody) -> tuple[Factor, Factor] | None:
-    """The two factors, where the body is `accumulator + factor * factor` in i32; None otherwise.
+    """The two factors, where the body is `accumulator + factor * factor` in i32 or f32; None otherwise.
 
     The accumulator is the body's last argument. Both orders of each operation are the same.
     """
@@ -76,11 +79,14 @@ def product(body: ScalarBody) -> tuple[Factor, Factor] | None:
         return None
     accumulator = Argument(len(body.arguments) - 1)
     total = expression(body, body.yields[0])
-    if not (isinstance(total, Apply) and total.name == "arith.addi" and accumulator in total.operands):
+    if not (isinstance(total, Apply) and total.element in _SUMS and accumulator in total.operands):
+        return None
+    addition, multiplication = _SUMS[total.element]
+    if total.name != addition:
         return None
     first, second = total.operands
     term = second if first == accumulator else first
-    if not (isinstance(term, Apply) and term.name == "arith.muli" and term.element == total.element == "i32"):
+    if not (isinstance(term, Apply) and term.name == multiplication and term.element == total.element):
         return None
     factors = [_factor(operand) for operand in term.operands]
     left, right = factors

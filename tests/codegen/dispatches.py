@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from aiepipe import dtypes
 from aiepipe.program import (
     Access,
     AffineResult,
@@ -73,8 +76,7 @@ class DispatchBuilder:
 
     def filled(self, value: int, *shape: int, element: str = "i32") -> Value:
         type_ = TensorType(shape, element)
-        bits = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}[element]
-        data = (value & ((1 << bits) - 1)).to_bytes(bits // 8, "little")
+        data = np.asarray(value).astype(dtypes.numpy_dtype(element)).tobytes()
         constant = self.op("arith.constant", (), TensorType((), element), None, value=data)
         empty = self.op("tensor.empty", (), type_)
         maps = ((), projected(len(shape), *range(len(shape))))
@@ -117,15 +119,17 @@ def whole(binding: Binding) -> dict[str, Attribute]:
 def multiply_add(
     elements: tuple[str, ...], signed: tuple[bool, bool]
 ) -> tuple[tuple[ScalarOp, ...], tuple[int, ...]]:
-    """The body of linalg.matmul for (left, right, accumulator): extensions, muli, addi."""
+    """The body of linalg.matmul for (left, right, accumulator): extensions, product, sum."""
+    kind = "f" if dtypes.is_float(elements[2]) else "i"
     ops: list[ScalarOp] = []
     factors = [0, 1]
     for side in (0, 1):
         if elements[side] != elements[2]:
-            ops.append(ScalarOp("arith.extsi" if signed[side] else "arith.extui", (side,), elements[2]))
+            extension = "arith.extf" if kind == "f" else "arith.extsi" if signed[side] else "arith.extui"
+            ops.append(ScalarOp(extension, (side,), elements[2]))
             factors[side] = 2 + len(ops)
-    ops.append(ScalarOp("arith.muli", (factors[0], factors[1]), elements[2]))
-    ops.append(ScalarOp("arith.addi", (2, 2 + len(ops)), elements[2]))
+    ops.append(ScalarOp(f"arith.mul{kind}", (factors[0], factors[1]), elements[2]))
+    ops.append(ScalarOp(f"arith.add{kind}", (2, 2 + len(ops)), elements[2]))
     return tuple(ops), (2 + len(ops),)
 
 
@@ -136,6 +140,7 @@ def matmul(
     *,
     operand: str = "i32",
     other: str | None = None,
+    accumulator: str = "i32",
     fill: int | None = 7,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -146,8 +151,8 @@ def matmul(
     left = builder.operand(*((k, m) if transpose_a else (m, k)), element=operand)
     right = builder.operand(*((n, k) if transpose_b else (k, n)), element=other or operand)
     access = Access.READ_WRITE if fill is None else Access.WRITE
-    target = builder.binding(m, n, access=access)
-    start = builder.load(target) if fill is None else builder.filled(fill, m, n)
+    target = builder.binding(m, n, element=accumulator, access=access)
+    start = builder.load(target) if fill is None else builder.filled(fill, m, n, element=accumulator)
     maps = (
         projected(3, 2, 0) if transpose_a else projected(3, 0, 2),
         projected(3, 1, 2) if transpose_b else projected(3, 2, 1),

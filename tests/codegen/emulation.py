@@ -66,7 +66,7 @@ def execute(artifact: Artifact, buffers: Sequence[Array], *, repeat: int = 1) ->
     """
     container = xclbin.parse(artifact.xclbin)
     memory = Ddr([buffer.nbytes for buffer in buffers])
-    machine = Machine(1, memory)
+    machine = Machine(container.partition().column_width, memory)
     machine.load(pdi.parse(container.pdi_for(artifact.kernel)).cdo)
     stream = parse_instructions(artifact.instructions)
     runs: list[tuple[Array, ...]] = []

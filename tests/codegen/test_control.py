@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aiepipe.codegen.control import ShimChannel, Task, record_address, transaction
+from aiepipe.codegen.control import OneCoreControl, ShimChannel, Task, record_address, transaction
 from aiepipe.codegen.core_memory import RECORD_SLOTS, RECORD_WORDS
-from aiepipe.codegen.lowering import LEFT, RESULT, RIGHT, lower
+from aiepipe.codegen.lowering import LEFT, RESULT, RIGHT, lower_scalar
 from aiepipe.codegen.matching import match
+from aiepipe.codegen.problem import Contraction
 from aiepipe.codegen.transfers import Pattern
 from aiepipe.formats.txn import BlockWrite, DdrPatch, Sync, Transaction, Write32
 from aiepipe.npu.topology import OWN_DATA_BASE
@@ -105,8 +106,11 @@ def test_streams_keep_the_limits(tiles: int, lefts: int, rights: int, records: i
     ],
 )
 def test_streams_of_real_designs_keep_the_limits(dispatch: Dispatch) -> None:
-    lowered = lower(match(dispatch))
-    check(transaction(lowered.tasks, serial=lowered.serial), list(lowered.tasks))
+    problem = match(dispatch)
+    assert isinstance(problem, Contraction)
+    control = lower_scalar(problem).control
+    assert isinstance(control, OneCoreControl)
+    check(transaction(control.tasks, serial=control.serial), list(control.tasks))
 
 
 def test_records_form_a_chain_that_ends_where_it_began() -> None:

@@ -8,10 +8,13 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aiepipe.codegen.control import ShimChannel
+from aiepipe.codegen.configuration import TileDesign
+from aiepipe.codegen.control import OneCoreControl, ShimChannel, Task
 from aiepipe.codegen.core_memory import FIRST_CHAIN_BD, Lock
-from aiepipe.codegen.lowering import LEFT, RESULT, RIGHT, Lowered, lower
+from aiepipe.codegen.lowering import LEFT, RESULT, RIGHT, Lowered, lower, lower_scalar
 from aiepipe.codegen.matching import match
+from aiepipe.codegen.problem import Contraction
+from aiepipe.codegen.routes import CORE
 from aiepipe.npu.limits import LIMITS, PROGRAM_MEMORY_BYTES
 from aiepipe.npu.topology import TileKind
 from aiepipe.program import Dispatch
@@ -20,13 +23,24 @@ from .dispatches import DispatchBuilder, fill, matmul, projected
 
 
 def lowered(dispatch: Dispatch, tile: tuple[int, int, int] | None = None) -> Lowered:
-    return lower(match(dispatch), tile)
+    """In scalar code on one core."""
+    problem = match(dispatch)
+    return lower_scalar(problem, tile) if isinstance(problem, Contraction) else lower(problem)
+
+
+def tasks_of(found: Lowered) -> tuple[Task, ...]:
+    assert isinstance(found.control, OneCoreControl)
+    return found.control.tasks
+
+
+def core_of(found: Lowered) -> TileDesign:
+    return found.design.tiles[CORE]
 
 
 def sent(found: Lowered) -> Counter[ShimChannel]:
     """Words per channel."""
     words: Counter[ShimChannel] = Counter()
-    for task in found.tasks:
+    for task in tasks_of(found):
         words[task.channel] += task.pattern.length_words
     return words
 
@@ -45,9 +59,9 @@ def test_words_sent_are_words_taken(
     size: tuple[int, int, int], tile: tuple[int, int, int], operand: str, start: int | None
 ) -> None:
     found = lowered(matmul(*size, operand=operand, fill=start), tile)
-    descriptors = found.design.descriptors
-    steps = sum(len(task.records) for task in found.tasks)
-    tiles = len({task.group for task in found.tasks})
+    descriptors = core_of(found).descriptors
+    steps = sum(len(task.records) for task in tasks_of(found))
+    tiles = len({task.group for task in tasks_of(found)})
     words = sent(found)
     assert words[LEFT] == steps * descriptors[0].length_words
     assert words[RESULT] == tiles * descriptors[1].length_words
@@ -57,7 +71,7 @@ def test_words_sent_are_words_taken(
 
 
 def test_an_incoming_accumulator_leads_the_ring_of_the_right_operand() -> None:
-    found = lowered(matmul(8, 8, 12, fill=None), (8, 8, 4)).design.descriptors
+    found = core_of(lowered(matmul(8, 8, 12, fill=None), (8, 8, 4))).descriptors
     ring = [FIRST_CHAIN_BD]
     while (following := found[ring[-1]].next_bd) != FIRST_CHAIN_BD:
         assert following is not None
@@ -67,7 +81,7 @@ def test_an_incoming_accumulator_leads_the_ring_of_the_right_operand() -> None:
 
 
 def test_buffers_lie_apart_within_the_core() -> None:
-    descriptors = lowered(matmul(256, 256, 256)).design.descriptors.values()
+    descriptors = core_of(lowered(matmul(256, 256, 256))).descriptors.values()
     spans = sorted((d.address, d.address + 4 * d.length_words) for d in descriptors)
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
     assert spans[-1][1] <= LIMITS[TileKind.COMPUTE].data_memory_bytes
@@ -81,8 +95,8 @@ def test_programs_are_small() -> None:
 
 def test_steps_that_lie_one_after_the_other_are_one_task() -> None:
     found = lowered(matmul(16, 16, 64), (16, 16, 8))
-    assert [task.channel for task in found.tasks] == [RESULT, LEFT, RIGHT]
-    assert len(found.tasks[1].records) == 8
+    assert [task.channel for task in tasks_of(found)] == [RESULT, LEFT, RIGHT]
+    assert len(tasks_of(found)[1].records) == 8
 
 
 def test_a_constant_has_no_channel() -> None:
@@ -93,14 +107,14 @@ def test_a_constant_has_no_channel() -> None:
     builder.store(builder.contraction(left, right, builder.filled(0, 4, 5), maps, (4, 5, 3)), target)
     found = lowered(builder.done())
     assert LEFT not in sent(found)
-    assert [len(task.records) for task in found.tasks if task.channel == RIGHT] == [1]
-    assert 0 not in found.design.descriptors
+    assert [len(task.records) for task in tasks_of(found) if task.channel == RIGHT] == [1]
+    assert 0 not in core_of(found).descriptors
 
 
 def test_a_fill_longer_than_its_chunk_ends_with_a_chunk_that_overlaps() -> None:
     found = lowered(fill(1, 5000, element="i32"))
-    assert found.design.descriptors[1].length_words == 4096
-    assert [(task.offset_bytes, task.pattern.length_words) for task in found.tasks] == [
+    assert core_of(found).descriptors[1].length_words == 4096
+    assert [(task.offset_bytes, task.pattern.length_words) for task in tasks_of(found)] == [
         (0, 4096),
         (4 * 904, 4096),
     ]

@@ -1,0 +1,45 @@
+"""A contraction on the multiplier array of one core or many: plan, program, design, control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..isa.assembler import CodeImage, assemble
+from ..npu.limits import PROGRAM_MEMORY_BYTES
+from . import array_design, array_plan, vector_program
+from .array_stream import ArrayControl, expressible
+from .configuration import Design
+from .problem import Constant, Contraction
+from .vector_kernel import KernelDoesNotFit
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLowered:
+    """The parts of `lowering.Lowered`."""
+
+    design: Design
+    image: CodeImage
+    control: ArrayControl
+    notes: tuple[str, ...]
+
+
+def lower(
+    problem: Contraction, largest_tile: tuple[int, int, int] | None, *, cores: int
+) -> ArrayLowered | None:
+    """On at most `cores` cores; None for what the multiplier array does not take."""
+    if not isinstance(problem.initial, Constant):
+        return None
+    for plan in array_plan.plans(problem, cores=cores, tile=largest_tile):
+        if not expressible(plan):
+            continue
+        try:
+            program = array_design.program(plan, problem.initial.value)
+            image = assemble(vector_program.statements(program))
+        except KernelDoesNotFit:
+            continue
+        if len(image.code) > PROGRAM_MEMORY_BYTES:
+            continue
+        found = array_design.design(plan, image.code)
+        notes = (*plan.notes(), f"program: {len(image.code)} bytes of {PROGRAM_MEMORY_BYTES}")
+        return ArrayLowered(found.design, image, ArrayControl(plan, found.memories), notes)
+    return None

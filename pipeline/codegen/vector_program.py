@@ -1,0 +1,174 @@
+"""The core's program for a matmul on the multiplier array: tiles of the result, for ever.
+
+For each tile the core takes a buffer of the result and, step by step along the inner loop, pairs of
+operand tiles; each step runs the kernel of `vector_kernel.py` and hands the operands' buffers back. All
+buffers of operands are double: while one is used the DMA fills the other. The kernel is there twice, once
+beginning the sums, once adding to them. All sizes are fixed; what lies beyond the problem's edges comes
+as zeros from the memory tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..isa.assembler import BundleStatement, Label, LoopEnd, ProgramStatement, Statement
+from ..npu.topology import OWN_DATA_BASE
+from .core_memory import Lock
+from .matrix_modes import Accumulator
+from .vector_kernel import (
+    LEFT_POINTER,
+    LEFT_SHUFFLE,
+    LOAD_POINTER,
+    MODE_WORD,
+    RIGHT_POINTER,
+    RIGHT_SHUFFLE,
+    STORE_POINTER,
+    ZERO_SHIFT,
+    Kernel,
+    KernelShape,
+    begin_register,
+    schedule_kernel,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorProgram:
+    """`left`, `right` and `result` are offsets of the buffers in the core's memory, one or two each.
+
+    A tile of the result takes `steps` steps. `begin` is the pattern that sums begin with, None where the
+    result's buffer comes filled.
+    """
+
+    op: str
+    shape: KernelShape
+    left_signed: bool
+    right_signed: bool
+    left: Sequence[int]
+    right: Sequence[int]
+    result: Sequence[int]
+    steps: int
+    begin: int | None
+
+
+# Scalars: where the buffers in use are, and the sums of both places, by which they change
+_LEFT, _RIGHT, _RESULT = "r8", "r9", "r10"
+_LEFT_SUM, _RIGHT_SUM, _RESULT_SUM = "r11", "r12", "r13"
+_STEPS, _SCRATCH, _ONE, _MINUS_ONE = "r20", "r21", "r28", "r29"
+
+STEP_BUNDLES = 40
+"""For the cost model: locks, pointers and the way around a step, measured."""
+
+
+def statements(program: VectorProgram) -> Iterator[ProgramStatement]:
+    """The program as assembly, from address 0. Raises KernelDoesNotFit."""
+    begins = [schedule_kernel(program.shape, begins=True)] if program.begin is not None else []
+    more = program.steps - len(begins)
+    adds = [schedule_kernel(program.shape, begins=False)] if more else []
+    yield from _setup(program, [*begins, *adds])
+    yield Label("tile")
+    if program.begin is None:
+        yield Statement(f"acq #{Lock.RESULT_LOADED.core_id}, {_MINUS_ONE}", "wait for the accumulator")
+    else:
+        yield Statement(f"acq #{Lock.RESULT_FREE.core_id}, {_MINUS_ONE}", "wait for room for a result tile")
+    for kernel in begins:
+        yield from _step(program, kernel, "begin")
+    if more:
+        yield Statement(f"movi {_STEPS}, #{more}", "steps of a tile")
+        yield Label("step")
+        yield from _step(program, adds[0], "add")
+        yield Statement(f"add {_STEPS}, {_STEPS}, #-1", "")
+        yield Statement(f"jnz {_STEPS}, step", "")
+    yield Statement(f"rel #{Lock.RESULT_FULL.core_id}, {_ONE}", f"{program.op}: the tile is complete")
+    yield from _change(_RESULT, _RESULT_SUM, program.result)
+    yield Statement("j tile", "")
+
+
+def _setup(program: VectorProgram, kernels: Sequence[Kernel]) -> Iterator[ProgramStatement]:
+    mode = program.shape.mode
+    word = mode.mode_word(left_signed=program.left_signed, right_signed=program.right_signed)
+    yield Statement("mov crSat, #0", "results are cut, not held in range")
+    yield Statement("mov crRnd, #0", "")
+    yield Statement("mov crSRSSign, #1", "")
+    yield Statement("mov crUPSSign, #1", "")
+    yield Statement(f"movi {ZERO_SHIFT}, #0", "accumulators are stored as they are")
+    yield Statement(f"movi {MODE_WORD}, #{word}", mode.name)
+    yield Statement(f"movi {LEFT_SHUFFLE}, #{mode.transpose_left}", "")
+    yield Statement(f"movi {RIGHT_SHUFFLE}, #{mode.transpose_right}", "")
+    yield Statement(f"movi {_ONE}, #1", "releases")
+    yield Statement(f"movi {_MINUS_ONE}, #-1", "acquires: at least one")
+    for register, total, places in (
+        (_LEFT, _LEFT_SUM, program.left),
+        (_RIGHT, _RIGHT_SUM, program.right),
+        (_RESULT, _RESULT_SUM, program.result),
+    ):
+        yield Statement(f"movi {register}, #{OWN_DATA_BASE + places[0]}", "the first buffer")
+        if len(places) > 1:
+            yield Statement(f"movi {total}, #{sum(places) + 2 * OWN_DATA_BASE}", "that and the second")
+    settings: dict[str, int] = {}
+    for kernel in kernels:
+        for index, walk in kernel.walks:
+            settings |= {
+                f"dn{index}": walk.count,
+                f"dj{index}": walk.inside,
+                f"m{index}": walk.outside,
+                f"dc{index}": 0,
+            }
+        for name, value in kernel.modifiers:
+            assert settings.setdefault(name, value) == value, "kernels of one shape move alike"
+    for name, value in settings.items():
+        yield Statement(f"movi {name}, #{value}", "moves of pointers")
+    if program.begin is not None:
+        yield from _begin(program)
+
+
+def _begin(program: VectorProgram) -> Iterator[ProgramStatement]:
+    """The accumulator that sums begin with: the value in each lane."""
+    mode = program.shape.mode
+    register = begin_register(mode)
+    yield Statement(f"movi {_SCRATCH}, #{program.begin}", "linalg.fill: the value")
+    yield Statement(f"vbcst.32 x0, {_SCRATCH}", "linalg.fill")
+    match mode.accumulator:
+        case Accumulator.LANES32:
+            yield Statement("vmov bml8, x0", "linalg.fill")
+            yield Statement("vmov bmh8, x0", "linalg.fill")
+        case Accumulator.LANES64:
+            yield Statement(f"vups.s64.s32 {register}, x0, {ZERO_SHIFT}", "linalg.fill")
+        case Accumulator.FLOAT:
+            yield Statement(f"vmov {register}, x0", "linalg.fill")
+
+
+def _step(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[ProgramStatement]:
+    yield Statement(f"acq #{Lock.LEFT_FULL.core_id}, {_MINUS_ONE}", "wait for the left tile")
+    yield Statement(f"acq #{Lock.RIGHT_FULL.core_id}, {_MINUS_ONE}", "wait for the right tile")
+    for pointer, place in (
+        (LEFT_POINTER, _LEFT),
+        (RIGHT_POINTER, _RIGHT),
+        (LOAD_POINTER, _RESULT),
+        (STORE_POINTER, _RESULT),
+    ):
+        yield Statement(f"mov {pointer}, {place}", "")
+    if kernel.turns:
+        yield Statement(f"movxm ls, #{name}_loop", "zero-overhead loop over pairs of groups")
+        yield Statement(f"movxm le, #{name}_loop_end", "")
+        yield Statement(f"movi lc, #{kernel.turns}", "")
+    yield from _bundles(program, kernel.head)
+    if kernel.turns:
+        yield Label(f"{name}_loop")
+        yield from _bundles(program, kernel.loop)
+        yield LoopEnd(f"{name}_loop_end", f"{name}_loop")
+        yield from _bundles(program, kernel.tail)
+    yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left tile may be overwritten")
+    yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right tile may be overwritten")
+    yield from _change(_LEFT, _LEFT_SUM, program.left)
+    yield from _change(_RIGHT, _RIGHT_SUM, program.right)
+
+
+def _change(register: str, total: str, places: Sequence[int]) -> Iterator[ProgramStatement]:
+    if len(places) > 1:
+        yield Statement(f"sub {register}, {total}, {register}", "the other buffer")
+
+
+def _bundles(program: VectorProgram, bundles: Sequence[tuple[str, ...]]) -> Iterator[ProgramStatement]:
+    for texts in bundles:
+        yield BundleStatement(texts, program.op if texts else "")

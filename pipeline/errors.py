@@ -111,7 +111,7 @@ class ArtifactError(AiepipeError):
 
 
 class DeviceError(AiepipeError):
-    """The device, or a run on it, failed. `code` is that of the failure catalogue ("R002"), where one fits."""
+    """The device, or a run on it, failed. `code` is the failure catalogue's ("R002"), where one fits."""
 
     exit_code = 4
     code: str | None = None

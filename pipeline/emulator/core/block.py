@@ -417,6 +417,7 @@ class BlockTranslator:
             left = head.assign(I64, f"sub {fuel.typed}, {self._count}")
             head.store_state(FUEL, left)
         self._block.lines = [*head.lines, *w.lines]
+        self._block.bundles = self._count
 
     def _choose(self, node: Value, environment: dict[Value, Operand]) -> Operand:
         args = [environment[a] for a in node.args[1:]]

@@ -7,20 +7,25 @@ state; the plain engine holds pc and what is in flight while Python has control.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .block import WINDOW_BYTES
+from .choices import MAX_CASES
 from .emission import STATUS_BUDGET, STATUS_DISPATCH, STATUS_FAULT, STATUS_LOOP, STATUS_STEP
 from .flight import restore, save
 from .places import Place
 from .plain import PlainEngine
 from .port import CoreStop
 from .program import CannotIssue, Program
-from .regions import CompiledRegion, RegionStore
+from .regions import CompiledRegion, RegionStore, Request
 from .state import EXIT_PC, EXIT_SHAPE, FUEL, State
 
 _CATCH_UP = 2 * WINDOW_BYTES
 """Bundles after which a way back into known blocks is no longer expected."""
+_MAX_WHOLE_REGIONS = 12
+_MAX_REGIONS = 200
+_MAX_LOOP_ENDS = 32
+"""Beyond these a program is not one that a compiler made, and compiling for it would never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class JitEngine:
         self._entries: dict[Place, _Entry] = {}
         self._loop_ends: frozenset[int] = frozenset({0})
         self._learned: dict[str, frozenset[int]] = {}
+        self._regions: list[str] = []
+        """The regions that were asked for since the program changed, by the places that they begin at."""
         self._behind = 0
         """How many more bundles the plain engine may do to come back to the beginning of a block."""
         plain.observe = self._observe
@@ -48,6 +55,7 @@ class JitEngine:
         self._entries.clear()
         self._loop_ends = frozenset({0})
         self._learned = {}
+        self._regions.clear()
         self._behind = 0
 
     def run(self, budget: int) -> CoreStop:
@@ -86,22 +94,31 @@ class JitEngine:
         place = Place(self._plain.pc, tuple(item.key for item in self._plain.flight))
         loop_end = self._state.read_scalar("LE")
         if loop_end not in self._loop_ends:
+            if len(self._loop_ends) >= _MAX_LOOP_ENDS:
+                return None
             self._entries.clear()
             self._loop_ends |= {loop_end}
         entry = self._entries.get(place)
-        if entry is None and not self._behind:
+        if entry is None and not self._behind and len(self._regions) < _MAX_REGIONS:
             if self._program.issue(place.pc).ports:
                 return None
-            region = self._store.region(
-                self._program, place, self._loop_ends, self._learned, checked=self._state.checked
-            )
-            for known, number in region.entries.items():
-                self._entries.setdefault(known, _Entry(region, number))
-            self._loop_ends |= region.loop_ends
-            entry = self._entries[place]
+            entry = self._translate(place)
         if entry is not None:
             self._behind = 0
         return entry
+
+    def _translate(self, place: Place) -> _Entry:
+        """Have what can be reached from `place` compiled: all of it, so that loops stay in one region, or
+        only what no region has, where a program comes with ever new places."""
+        request = Request(place, self._loop_ends, self._learned, self._state.checked)
+        if len(self._regions) >= _MAX_WHOLE_REGIONS:
+            request = replace(request, known=self._entries.keys(), history=repr(self._regions))
+        region = self._store.region(self._program, request)
+        self._regions.append(repr(place))
+        for known, number in region.entries.items():
+            self._entries.setdefault(known, _Entry(region, number))
+        self._loop_ends |= region.loop_ends
+        return self._entries[place]
 
     def _enter(self, entry: _Entry, fuel: int) -> int:
         plain, state, region = self._plain, self._state, entry.region
@@ -125,6 +142,6 @@ class JitEngine:
     def _observe(self, choice: str, key: int) -> None:
         """The plain engine met a key of a choice: have it compiled next time."""
         known = self._learned.get(choice, frozenset())
-        if key not in known:
+        if key not in known and len(known) < MAX_CASES:
             self._learned[choice] = known | {key}
             self._entries.clear()

@@ -40,6 +40,7 @@ class Jump:
 class Block:
     lines: list[str] = field(default_factory=list[str])
     jumps: list[Jump] = field(default_factory=list[Jump])
+    bundles: int = 0
 
 
 @dataclass(frozen=True, slots=True)

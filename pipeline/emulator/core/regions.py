@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -39,6 +39,41 @@ class CompiledRegion:
     loop_ends: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a region is made from, beside the program.
+
+    `known` are places that other regions have and that this one leaves to them; `history` stands for how
+    those came about, so that the request has a name without naming all of them.
+    """
+
+    start: Place
+    loop_ends: frozenset[int]
+    learned: Mapping[str, frozenset[int]]
+    checked: bool = False
+    known: Collection[Place] = ()
+    history: str = ""
+
+    def name(self, program: Program) -> str:
+        """The hash of all that the compiled code depends on."""
+        learned = sorted((choice, sorted(keys)) for choice, keys in self.learned.items())
+        parts = (self.start, sorted(self.loop_ends), learned, self.checked, self.history)
+        about = repr((_FORMAT, _version(), native.host(), parts))
+        return hashlib.sha256(about.encode() + bytes(program.code)).hexdigest()
+
+    def compile(self, program: Program) -> _Stored:
+        region = translate(
+            program,
+            [self.start],
+            loop_ends=self.loop_ends,
+            learned=self.learned,
+            known=self.known,
+            checked=self.checked,
+        )
+        code = native.compile_object(region.text)
+        return _Stored(code, region.entries, region.shapes, region.loop_ends)
+
+
 class RegionStore:
     """Gives compiled regions; compiles what neither this process nor the cache has."""
 
@@ -46,22 +81,14 @@ class RegionStore:
         self._folder = folder
         self._regions: dict[str, CompiledRegion] = {}
 
-    def region(
-        self,
-        program: Program,
-        start: Place,
-        loop_ends: frozenset[int],
-        learned: Mapping[str, frozenset[int]],
-        *,
-        checked: bool = False,
-    ) -> CompiledRegion:
-        """The region of what can be reached from `start`."""
-        name = _name(program, start, loop_ends, learned, checked)
+    def region(self, program: Program, request: Request) -> CompiledRegion:
+        """The region of what can be reached from a start."""
+        name = request.name(program)
         found = self._regions.get(name)
         if found is None:
             stored = self._read(name)
             if stored is None:
-                stored = _compile(program, start, loop_ends, learned, checked)
+                stored = request.compile(program)
                 self._write(name, stored)
             found = self._regions[name] = stored.load()
         return found
@@ -132,29 +159,6 @@ class _Stored:
         entries = {Place(pc, shapes[shape]): number for pc, shape, number in about["entries"]}
         code = body[_LENGTH_BYTES + length :]
         return _Stored(code, entries, tuple(shapes[: about["exits"]]), frozenset(about["loop_ends"]))
-
-
-def _compile(
-    program: Program,
-    start: Place,
-    loop_ends: frozenset[int],
-    learned: Mapping[str, frozenset[int]],
-    checked: bool,
-) -> _Stored:
-    region = translate(program, [start], loop_ends=loop_ends, learned=learned, checked=checked)
-    return _Stored(native.compile_object(region.text), region.entries, region.shapes, region.loop_ends)
-
-
-def _name(
-    program: Program,
-    start: Place,
-    loop_ends: frozenset[int],
-    learned: Mapping[str, frozenset[int]],
-    checked: bool,
-) -> str:
-    known = sorted((choice, sorted(keys)) for choice, keys in learned.items())
-    parts = (_FORMAT, _version(), native.host(), start, sorted(loop_ends), known, checked)
-    return hashlib.sha256(repr(parts).encode() + bytes(program.code)).hexdigest()
 
 
 @cache

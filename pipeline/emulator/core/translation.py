@@ -13,7 +13,7 @@ jumps) comes back to the dispatcher, which translates more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .block import BlockTranslator
@@ -25,8 +25,10 @@ from .program import Program
 from .state import EXIT_PC, EXIT_SHAPE
 from .survey import survey
 
-MAX_BLOCKS = 6000
-"""A region grows no further; what is missing is translated when it is reached."""
+MAX_BLOCKS = 4000
+MAX_BUNDLES = 12_000
+"""A region grows no further; what is missing is translated when it is reached. A full program memory of
+ordinary code has some 4,000 bundles."""
 
 ENTRY_FUNCTION = "aie_core_run"
 
@@ -56,13 +58,14 @@ def translate(
     *,
     loop_ends: Iterable[int] = (),
     learned: Mapping[str, frozenset[int]] | None = None,
+    known: Collection[Place] = (),
     checked: bool = False,
 ) -> Region:
     """One region from `starts`. `learned` are keys of choices that were met, by the choice's name.
 
-    `checked` code marks what it does to memory.
+    Places in `known` are left to other regions. `checked` code marks what it does to memory.
     """
-    return _Translation(program, tuple(starts), loop_ends, learned or {}, checked=checked).run()
+    return _Translation(program, tuple(starts), loop_ends, learned or {}, known, checked=checked).run()
 
 
 class _Translation:
@@ -72,9 +75,11 @@ class _Translation:
         starts: tuple[Place, ...],
         loop_ends: Iterable[int],
         learned: Mapping[str, frozenset[int]],
+        known: Collection[Place],
         *,
         checked: bool,
     ) -> None:
+        self._known = known
         self._starts = starts
         found = survey(program, {start.pc for start in starts})
         ends = frozenset({0, *found.loop_ends, *loop_ends})
@@ -86,6 +91,7 @@ class _Translation:
         self._shapes: dict[Shape, int] = {}
         self._nodes: dict[Place, _Node] = {}
         self._work: list[Place] = []
+        self._bundles = 0
         self._callers: defaultdict[int | None, set[tuple[int, Place]]] = defaultdict(set)
         """Entry of a function (None: any) -> address after a call of it, and the calling block."""
         self._returning: defaultdict[int, set[Shape]] = defaultdict(set)
@@ -98,6 +104,7 @@ class _Translation:
             place = self._work.pop()
             node = self._nodes[place]
             node.block = BlockTranslator(self._around, place).translate()
+            self._bundles += node.block.bundles
             for jump in node.block.jumps:
                 self._follow(place, node, jump)
         entries = {place: self._numbers[place] for place in self._nodes}
@@ -142,7 +149,7 @@ class _Translation:
             at, within = pending.pop()
             node = self._nodes.get(at)
             if node is None:
-                if len(self._nodes) >= MAX_BLOCKS:
+                if len(self._nodes) >= MAX_BLOCKS or self._bundles >= MAX_BUNDLES or at in self._known:
                     continue
                 node = self._nodes[at] = _Node()
                 self._number(at)

@@ -106,3 +106,35 @@ def test_loops_whose_end_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
         bench = Bench(assemble(*lines), engine).set({"r1": where["ls"], "r2": where["le"], "r3": 5})
         assert bench.core.run(100).kind == "done"
         assert (bench["r0"], bench["r4"]) == (5, 5)
+
+
+def test_a_program_that_jumps_to_ever_new_places_is_not_compiled_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed jumps to 256 places, four rounds: the engines agree, and LLVM is asked a bounded number
+    of times."""
+    counted, store = Counted(monkeypatch), RegionStore(tmp_path)
+    monkeypatch.setattr("aiepipe.emulator.core.core.default_store", lambda: store)
+    step = assemble("|16|j p0", "|16|padda [p0], #128", *["|16|add r0, r0, #1"] * 4)
+    code = (step + assemble(*["|16|"] * 2)) * 127
+    plain, jit = Bench(code, "plain"), Bench(code, "jit")
+    for bench in (plain, jit):
+        bench.set({"p0": 128})
+        for _ in range(4):
+            bench.step(6 * 120)
+            bench.set({"pc": 0, "p0": 128})
+    assert plain["r0"] == jit["r0"]
+    assert counted.compiled <= 200
+
+
+def test_mode_words_that_never_repeat_are_left_to_the_plain_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, store = Counted(monkeypatch), RegionStore(tmp_path)
+    monkeypatch.setattr("aiepipe.emulator.core.core.default_store", lambda: store)
+    code = assemble("loop:", "vshuffle x0, x1, x2, r0", "add r0, r0, #1", "and r0, r0, r1", "j #0", *[""] * 5)
+    plain, jit = Bench(code, "plain"), Bench(code, "jit")
+    for bench in (plain, jit):
+        bench.set({"r1": 31, "x1": 12345 << 77, "x2": 999 << 200}).step(9 * 100)
+    assert plain["x0"] == jit["x0"]
+    assert counted.compiled <= 12

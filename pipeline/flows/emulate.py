@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from ..errors import UsageError
 from ..verdict import BuildRunReport, DeviceReport, Severity
+from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings
 from ..xrt.hosting import emulated_pyxrt, run_script
 from ..xrt.memory import CacheModel, Coherency
 from ..xrt.releases import LATEST, check_release
+from ..xrt.sanitized import sanitized_pyxrt
 from .device import ENGINES, HAZARD
 from .versions import tool_versions
 
@@ -34,6 +36,8 @@ class EmulateOptions:
     engine: str = "jit"
     suppress: tuple[str, ...] = ()
     fail_on: str | None = None
+    hardware: bool = False
+    """On the real pyxrt, under the same sanitizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,11 @@ class EmulatedScript:
 
 
 def emulate(options: EmulateOptions) -> EmulatedScript:
-    """Runs the program to its end. Raises UsageError; whatever the program raises is its exit code."""
+    """Runs the program to its end. Raises UsageError, DeviceError where the real pyxrt is asked for and
+    something is missing; whatever the program raises is its exit code."""
     settings = _settings(options)
+    if options.hardware:
+        return _on_hardware(options)
     with emulated_pyxrt(settings, suppress=options.suppress) as host:
         exit_code = run_script(options.script, options.arguments, host)
     cache = settings.cache
@@ -70,6 +77,21 @@ def emulate(options: EmulateOptions) -> EmulatedScript:
         warnings=tuple(dict.fromkeys(host.emulation.notes)),
         repeat_with=_repeat_with(options),
         seeds={"coherency": options.coherency_seed},
+        versions=tool_versions(),
+    )
+    return EmulatedScript(exit_code, report)
+
+
+def _on_hardware(options: EmulateOptions) -> EmulatedScript:
+    real, device = open_device_module("hardware")
+    with sanitized_pyxrt(real, suppress=options.suppress) as watch:
+        exit_code = run_script(options.script, options.arguments, watch)
+    report = BuildRunReport(
+        command="emulate",
+        file=options.script,
+        device=device,
+        findings=watch.findings,
+        repeat_with=shlex.join(["aiepipe", "emulate", "--hardware", options.script, *options.arguments]),
         versions=tool_versions(),
     )
     return EmulatedScript(exit_code, report)

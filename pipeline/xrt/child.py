@@ -23,6 +23,7 @@ from .emulation import Settings, configure, current
 from .events import listen_to_acts
 from .faults import Fault, faulty_module
 from .results import Array, Repeat, RunOptions
+from .sanitized import sanitized_module
 from .sanitizer import Sanitizer
 
 
@@ -108,8 +109,11 @@ def _serve(
 
 def _open(hosted: HostedDevice) -> tuple[DeviceModule, Sanitizer | None]:
     if hosted.hardware:
-        module = cast("DeviceModule", importlib.import_module("pyxrt"))
-        return module, None
+        real = importlib.import_module("pyxrt")
+        if not hosted.sanitize:
+            return cast("DeviceModule", real), None
+        module, watch = sanitized_module(real)
+        return cast("DeviceModule", module), watch.sanitizer
     emulation = configure(hosted.settings)
     sanitizer = Sanitizer.attach(current()) if hosted.sanitize else None
     del emulation

@@ -32,6 +32,7 @@ SURFACE = frozenset(
         "overloads",
         "runs",
         "emulated",
+        "sanitized",
         "session",
         "values",
     )

@@ -18,6 +18,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Protocol
 
 from ..errors import UsageError
 from ..verdict import SyncFinding
@@ -45,6 +46,11 @@ class Host:
     _finished: bool = field(default=False)
 
     @property
+    def aborted(self) -> str | None:
+        """Why real XRT would have ended the process; None while it lives."""
+        return self.emulation.aborted
+
+    @property
     def findings(self) -> tuple[SyncFinding, ...]:
         """What was found so far; after the `with` block also what the program left undone."""
         return self.sanitizer.findings
@@ -67,14 +73,23 @@ def emulated_pyxrt(settings: Settings | None = None, *, suppress: Sequence[str] 
         module = pyxrt_module(opened.settings.release)
         opened.events.observers.append(_NameByArgument(opened))
         host = Host(module, opened, Sanitizer.attach(opened, suppress=suppress))
-        with _importable(module):
+        with importable(module):
             try:
                 yield host
             finally:
                 host.finish()
 
 
-def run_script(path: str, arguments: Sequence[str], host: Host) -> int:
+class Watched(Protocol):
+    """What a program runs under: an emulated device, or the real one with the sanitizer."""
+
+    @property
+    def aborted(self) -> str | None: ...
+
+    def finish(self) -> object: ...
+
+
+def run_script(path: str, arguments: Sequence[str], host: Watched) -> int:
     """Runs a Python file as `__main__` and returns the exit code that CPython would have given.
 
     An exception that the program does not catch is printed as Python prints it, without our frames.
@@ -100,8 +115,8 @@ def run_script(path: str, arguments: Sequence[str], host: Host) -> int:
         except Exception as error:  # noqa: BLE001 (the program's fault, shown as Python shows it)
             _show(error, name)
             exit_code = EXIT_UNCAUGHT
-        if exit_code != EXIT_ABORTED and host.emulation.aborted is not None:
-            sys.stderr.write(f"Aborted: {host.emulation.aborted}\n")
+        if exit_code != EXIT_ABORTED and host.aborted is not None:
+            sys.stderr.write(f"Aborted: {host.aborted}\n")
             exit_code = EXIT_ABORTED
         host.finish()  # while what the program holds is still alive
     return exit_code
@@ -160,7 +175,7 @@ def _show(error: Exception, script: str) -> None:
 
 
 @contextlib.contextmanager
-def _importable(module: ModuleType) -> Generator[None]:
+def importable(module: ModuleType) -> Generator[None]:
     """Makes the module and its submodules importable, and puts back what was there."""
     made = {MODULE: module} | {
         f"{MODULE}.{name}": member for name, member in vars(module).items() if isinstance(member, ModuleType)

@@ -719,6 +719,12 @@ def emulate_command(
         ),
     ] = None,
     fail_on: FailOn = None,
+    hardware: Annotated[
+        bool,
+        typer.Option(
+            "--hardware", help="On the real pyxrt and NPU, under the same sanitizer.", show_default=False
+        ),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Both accesses and the syncs between, per finding.")
     ] = False,
@@ -749,6 +755,7 @@ def emulate_command(
         engine=engine,
         suppress=tuple(suppress or ()),
         fail_on=fail_on,
+        hardware=hardware or os.environ.get("AIEPIPE_SYNC_SANITIZER") == "1",
     )
     if as_json:
         with output_to_stderr():

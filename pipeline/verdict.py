@@ -294,6 +294,25 @@ class MismatchGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class HeatMap:
+    """A matrix in cells of `block_rows` x `block_columns` elements (those at the edges may have fewer).
+
+    `wrong` has a text per row of cells: the wrong share of each, "0" none to "9" all. `kinds` says in the
+    same way what most of its wrong elements hold: "p" poison, "z" zero, "o" an old value, "x" something
+    else, "." nothing wrong. `at` is the leading index of the matrix that is shown, where there are several;
+    a vector is wrapped into `columns` elements a row.
+    """
+
+    rows: int
+    columns: int
+    block_rows: int
+    block_columns: int
+    wrong: tuple[str, ...]
+    kinds: tuple[str, ...]
+    at: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Mismatch:
     """What is wrong with one array. `map` draws the matrix coarsely, one text line per row of blocks.
 
@@ -316,6 +335,7 @@ class Mismatch:
     largest_error: float | None = None
     line_numbers: tuple[int, ...] = ()
     batches: tuple[tuple[tuple[int, ...], int], ...] = ()
+    heat: HeatMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +416,17 @@ class RunStatistics:
     wrong_lines: int
     lines_per_wrong_run: float
     lines: tuple[LineFrequency, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrackActivity:
+    """When one part of the emulated device was at work: `process` "core (0,2)", `name` "S2MM 0"; spans are
+    (start, end) in cycles, in order, near ones joined."""
+
+    process: str
+    name: str
+    kind: str
+    spans: tuple[tuple[int, int], ...]
 
 
 # --------------------------------------------------------------------------- a whole command
@@ -525,6 +556,7 @@ class BuildRunReport:
     buffers: tuple[BufferReport, ...] = ()
     events: tuple[HostEvent, ...] = ()
     cycles: int | None = None
+    activity: tuple[TrackActivity, ...] = ()
     accumulations: tuple[Accumulation, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()

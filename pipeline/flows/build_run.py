@@ -129,6 +129,7 @@ def build_run(
         inspection=inspection,
         dispatches=dispatch_reports(built),
         device=device.report,
+        activity=device.activity(),
         policy=policy.name,
         inputs=arguments.reports,
         accumulations=accumulations,

@@ -52,6 +52,7 @@ def build_run_design(
         stages=clock.reports,
         dispatches=dispatch_reports(built),
         device=device.report,
+        activity=device.activity(),
         policy=policy.name,
         inputs=arguments.reports,
         repeat_with=repeat_line("build-run", options, arguments.seed),

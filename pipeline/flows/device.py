@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..report.trace_json import trace_json
 from ..timeline import Timeline
-from ..verdict import ArrayFinding, BuildRunReport, DeviceReport, Severity, SyncFinding
+from ..verdict import ArrayFinding, BuildRunReport, DeviceReport, Severity, SyncFinding, TrackActivity
 from ..xrt.api import DeviceModule
 from ..xrt.array_watch import ArrayWatch, HostTrace
 from ..xrt.child import HostedDevice
@@ -19,6 +19,7 @@ from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings, current
 from ..xrt.policy import SyncPolicy, named
 from ..xrt.sanitizer import Sanitizer
+from .activity import summarised
 from .program_directory import write_file
 
 DEVICES = ("auto", "hardware", "emulated")
@@ -36,7 +37,8 @@ class RunSettings:
     """How to run, as the user asked. `timeout_s` bounds each run's wall time.
 
     `check_cores` watches cores and their memories; `trace` is the file for a timeline, which has each bundle
-    too with `trace_instructions`. `fail_on` is one or several of CONDITIONS, with commas.
+    too with `trace_instructions`; `record` keeps one for the report. `fail_on` is one or several of
+    CONDITIONS, with commas.
     """
 
     device: str = "auto"
@@ -49,6 +51,7 @@ class RunSettings:
     check_cores: bool = False
     trace: str | None = None
     trace_instructions: bool = False
+    record: bool = False
 
     def check(self) -> SyncPolicy:
         """The policy, after all names were checked. Raises UsageError."""
@@ -97,6 +100,10 @@ class OpenedDevice:
         """What the arrays of all runs so far showed."""
         return self.watch.findings
 
+    def activity(self) -> tuple[TrackActivity, ...]:
+        """When the parts of the array were at work, where that was recorded."""
+        return () if self.watch.timeline is None else summarised(self.watch.timeline)
+
     def write_trace(self) -> None:
         """Writes the timeline, where one was asked for; also of runs that failed. Raises UsageError."""
         if self.trace is not None and self.watch.timeline is not None:
@@ -112,7 +119,7 @@ def open_device(settings: RunSettings) -> OpenedDevice:
     """
     watch = ArrayWatch(
         settings.check_cores,
-        None if settings.trace is None else Timeline(),
+        Timeline() if settings.trace is not None or settings.record else None,
         settings.trace_instructions,
     )
     plain = settings.engine == "plain" or settings.trace_instructions

@@ -20,7 +20,7 @@ _NAMES = {
     "check_cores": "check",
 }
 _POSITIONAL = ("file", "folder")
-_IRRELEVANT = ("output_directory", "trace", "trace_instructions")
+_IRRELEVANT = ("output_directory", "trace", "trace_instructions", "record")
 
 
 def repeat_line(command: str, options: Any, seed: int | None) -> str:

@@ -144,6 +144,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
             stages=clock.reports,
             dispatches=dispatch_reports(built),
             device=device.report,
+            activity=device.activity(),
             policy=policy.name,
             inputs=arguments.reports,
             repeat_with=repeat_line("run", options, arguments.seed),
@@ -211,6 +212,7 @@ def _run_artifacts(
             file=xclbin,
             stages=clock.reports,
             device=device.report,
+            activity=device.activity(),
             policy=policy.name,
             inputs=tuple(
                 InputReport(f"argument {i}", buffer.type, spec.value.text)

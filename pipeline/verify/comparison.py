@@ -8,6 +8,7 @@ since cache lines are what a missing sync corrupts.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from .. import dtypes
 from ..errors import UsageError
 from ..program import TensorType
 from ..verdict import Agreement, Comparison, Mismatch, MismatchGroup, Tolerance
+from .heat import heat_map
 from .map import draw
 from .rounding import Float64, widened
 from .tolerance import EXACT, ulp_distance
@@ -55,13 +57,12 @@ def compare(
     wrong = wrong_elements(got, want, type_, tolerance=tolerance, bound=bound)
     mismatch = None
     if wrong.any():
-        groups = tuple(
-            _group(kind, got, want, mask, type_)
-            for kind, mask in _Kinds(previous, poison, type_, offset_bytes).split(got, wrong)
-        )
+        kinds = _Kinds(previous, poison, type_, offset_bytes).split(got, wrong)
+        groups = tuple(_group(kind, got, want, mask, type_) for kind, mask in kinds)
         mismatch = _mismatch(
             wrong, groups, lines_of(wrong, type_, offset_bytes), _largest_error(got, want, wrong)
         )
+        mismatch = dataclasses.replace(mismatch, heat=heat_map(wrong, kinds))
     agreement = Agreement.PASS if mismatch is None else Agreement.FAIL
     numbers = _statistics(got, want, type_, bound)
     return Comparison(name, type_, agreement, tolerance, against, mismatch, preview(got, type_), numbers)

@@ -6,9 +6,12 @@ edges; a circle among them, if there is one, is the deadlock.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Iterable
 
 from ..errors import EmulationError
+from ..isa.flow import flow
 from ..npu.topology import Direction
 from .array import Array
 from .channel import Channel, State
@@ -29,6 +32,8 @@ def deadlock(array: Array, waiting: str, tokens: Iterable[Token]) -> EmulationEr
     circle = report.circle(tokens)
     if circle:
         lines.append(f"  circle of waiting: {' -> '.join(circle)}")
+    else:
+        lines += report.chain(tokens)
     first = next((core for core in array.cores if core.enabled and core.stalled()), None)
     return EmulationError(
         "\n".join(lines),
@@ -97,6 +102,16 @@ class _Report:
                 return found
         return []
 
+    def chain(self, tokens: Iterable[Token]) -> list[str]:
+        """Where there is no circle: from what the stream waits for to who has nothing to wait for."""
+        starts = [channel.name for token in tokens if (channel := self._channel(token)) is not None]
+        if not starts:
+            return []
+        path = [starts[0]]
+        while following := [name for name in self._after(path[-1]) if name not in path]:
+            path.append(following[0])
+        return [f"  chain of waiting: {' -> '.join(path)}"] if len(path) > 1 else []
+
     def _search(self, start: str, path: list[str], done: set[str]) -> list[str]:
         stack: list[tuple[str, list[str]]] = [(start, self._after(start))]
         path = [start]
@@ -155,12 +170,19 @@ class _Report:
         return [] if other is None else [other.name]
 
     def _releasers(self, tile: str, before: set[str], lock: int) -> list[str]:
-        """Who released the lock before or will by its BDs; else the tile's own core, if it stands still."""
+        """Who released the lock before, will by its BDs, or has it in its program; else the tile's own core,
+        if it stands still."""
         found = {name for name in before if name in self._channels or name in self._cores}
         found |= {name for name, channel in self._channels.items() if (tile, lock) in channel.release_locks()}
+        found |= {name for name, locks in self._releases.items() if (tile, lock) in locks}
         if not found and tile in self._cores and self._cores[tile].stalled():
             found.add(tile)
         return sorted(found)
+
+    @functools.cached_property
+    def _releases(self) -> dict[str, set[tuple[str, int]]]:
+        """Locks (tile, number) that each running core's program releases by a number in the code."""
+        return {core.name: _released_by(core) for core in self._cores.values() if core.enabled}
 
     def _sources(self, sink: Sink) -> list[str]:
         """Who sends to this end."""
@@ -183,6 +205,18 @@ class _Report:
     def _channel(self, token: Token) -> Channel | None:
         tile = self._array.tiles.get(token.tile)
         return None if tile is None else tile.channels.get((token.direction, token.channel))
+
+
+def _released_by(core: CoreUnit) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    for bundle in flow(bytes(core.program)).bundles.values():
+        for slot in bundle.slots:
+            number = slot.operands.get("id")
+            if slot.opcode.mnemonic in ("rel", "rel.cond") and isinstance(number, int):
+                with contextlib.suppress(EmulationError):  # a lock of a neighbour that is not there
+                    bank, lock = core.lock(number)
+                    found.add((bank.tile, lock))
+    return found
 
 
 def _holders(sinks: Iterable[Sink]) -> list[str]:

@@ -1,13 +1,15 @@
 """What stands in a strange state when a run is over and everything stands still.
 
 Designs that loop wait for the next run: a BD that waits for its lock, or for the first word of its stream, is
-no fault. A BD in the middle, words that nobody takes, a task that never began, or a lock that is not as it
-was when the run began, mean that the next run on the same configuration will not do what this one did.
+no fault, nor is what stood there in the same way when the run began. But a BD in the middle, words that
+nobody takes, a task that never began, or a lock that is not as it was when the run began mean that the next
+run on the same configuration will not do what this one did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ..npu.topology import Direction, TileAddress, TileKind
 from .array import Array
@@ -20,24 +22,41 @@ from .task import State
 Locks = Mapping[TileAddress, tuple[int, ...]]
 
 
-def lock_values(array: Array) -> Locks:
-    """The value of every lock."""
-    return {address: tuple(tile.locks.values) for address, tile in array.tiles.items()}
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What there was when a run began."""
+
+    locks: Locks
+    strange: frozenset[str]
 
 
-def leftovers(array: Array, locks: Locks) -> Iterator[Finding]:
-    """What is strange. `locks` are the values at the beginning of the run."""
-    for channel in array.channels():
-        yield from _channel(channel)
-    yield from _words(array)
+def start_of_run(array: Array) -> Start:
+    """To be called before anything of the run is done."""
+    for tile in array.tiles.values():
+        tile.locks.set_by_register.clear()
+    locks = {address: tuple(tile.locks.values) for address, tile in array.tiles.items()}
+    return Start(locks, frozenset(finding.message for finding in _stuck(array)))
+
+
+def leftovers(array: Array, start: Start) -> Iterator[Finding]:
+    """What is strange when the array stands still after a run."""
+    for finding in _stuck(array):
+        if finding.message not in start.strange:
+            yield finding
     for address, tile in array.tiles.items():
-        for number, (before, now) in enumerate(zip(locks[address], tile.locks.values, strict=True)):
+        for number, (before, now) in enumerate(zip(start.locks[address], tile.locks.values, strict=True)):
             if now != before and number not in tile.locks.set_by_register:
                 yield Finding(
                     "lock-left",
                     tile.name,
                     f"lock {number} of {tile.name} is {now} after the run; it was {before} before",
                 )
+
+
+def _stuck(array: Array) -> Iterator[Finding]:
+    for channel in array.channels():
+        yield from _channel(channel)
+    yield from _words(array)
 
 
 def _channel(channel: Channel) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from .core_unit import CoreFactory
 from .cycles import TileCycles, tile_cycles
 from .deadlock import deadlock, stopped
 from .findings import Finding
-from .leftovers import leftovers, lock_values
+from .leftovers import leftovers, start_of_run
 from .memory import DeviceMemory
 from .trace import Trace
 from .transfers import Transfer
@@ -144,9 +144,7 @@ class Machine:
         array.transfers.clear()
         bundles = {core.name: core.bundles for core in array.cores}
         before = tile_cycles(array)
-        locks = lock_values(array)
-        for tile in array.tiles.values():
-            tile.locks.set_by_register.clear()
+        began = start_of_run(array)
         start = array.time()
         self._runs += 1
         if self._trace is not None:
@@ -163,7 +161,7 @@ class Machine:
         settled = self._settle(deadline, running=True)
         found = array.checks.log.take()
         if settled:
-            found += tuple(leftovers(array, locks))
+            found += tuple(leftovers(array, began))
         self._show_cores()
         if self._fault is not None:
             array.warn(f"after the end of the instruction stream: {self._fault.message}")

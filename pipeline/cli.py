@@ -108,10 +108,20 @@ def _show(
     as_json: bool,
     verbose: bool,
     condition: Callable[[Options, BuildRunReport], str | None] | None = None,
+    page: tuple[str | None, str | None] = (None, None),
 ) -> int:
-    """Runs a flow under a progress line, prints its report, and gives the exit code."""
+    """Runs a flow under a progress line, prints its report, and gives the exit code. `page` are the HTML
+    file to write and the JSON report to compare with."""
+    from .flows.html_report import read_earlier, write_html  # noqa: PLC0415  (keeps --help fast)
+
+    path, earlier = page
+    if earlier is not None and path is None:
+        raise UsageError("--html-earlier belongs to --html", remedy="add --html FILE.html")
+    before = None if earlier is None else read_earlier(earlier)
     with progress_line() as progress:
         report = flow(options, progress)
+    if path is not None:
+        write_html(report, path, before, earlier or "")
     if as_json:
         sys.stdout.write(report_json(report))
     else:
@@ -277,6 +287,18 @@ def _backend_options(
     return (*(f"{name}={value}" for name, value in named if value is not None), *(given or ()))
 
 
+Html = Annotated[
+    str | None,
+    typer.Option("--html", help="Write the report as one self-contained page.", show_default=False),
+]
+HtmlEarlier = Annotated[
+    str | None,
+    typer.Option(
+        "--html-earlier", help="In the page, compare with this earlier --json report.", show_default=False
+    ),
+]
+
+
 @app.command("build-run")
 def build_run_command(
     file: File,
@@ -302,6 +324,8 @@ def build_run_command(
     check: CheckCores = False,
     trace: TraceFile = None,
     trace_instructions: TraceInstructions = False,
+    html: Html = None,
+    html_earlier: HtmlEarlier = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -344,8 +368,10 @@ def build_run_command(
             check_cores=check,
             trace=trace,
             trace_instructions=trace_instructions,
+            record=html is not None,
         ),
         oracle=oracle,
+        tolerance=tolerance,
         iree_flags=tuple(iree_flags or ()),
     )
     return _show(
@@ -354,6 +380,7 @@ def build_run_command(
         as_json=as_json,
         verbose=verbose,
         condition=lambda asked, report: failed_condition(asked.settings, report),
+        page=(html, html_earlier),
     )
 
 
@@ -435,6 +462,8 @@ def run_command_line(
     check: CheckCores = False,
     trace: TraceFile = None,
     trace_instructions: TraceInstructions = False,
+    html: Html = None,
+    html_earlier: HtmlEarlier = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> int:
@@ -470,6 +499,7 @@ def run_command_line(
             check_cores=check,
             trace=trace,
             trace_instructions=trace_instructions,
+            record=html is not None,
         ),
     )
     return _show(
@@ -478,6 +508,7 @@ def run_command_line(
         as_json=as_json,
         verbose=verbose,
         condition=lambda asked, report: failed_condition(asked.settings, report),
+        page=(html, html_earlier),
     )
 
 

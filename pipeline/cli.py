@@ -371,7 +371,6 @@ def build_run_command(
             record=html is not None,
         ),
         oracle=oracle,
-        tolerance=tolerance,
         iree_flags=tuple(iree_flags or ()),
     )
     return _show(

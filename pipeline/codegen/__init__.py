@@ -11,6 +11,8 @@ package   packaging.py     PDI, core ELF, xclbin, listings
 from __future__ import annotations
 
 from ..errors import UsageError
+from ..npu.limits import COLUMNS
+from ..npu.topology import COMPUTE_ROWS
 from ..program import Artifact, Dispatch
 from .lowering import lower
 from .matching import match
@@ -28,7 +30,9 @@ def compile_dispatch(dispatch: Dispatch, options: CompileOptions) -> Artifact:
     Raises UnsupportedOp for what this backend cannot lower, UsageError for options that make no sense.
     """
     _check(options)
-    return package(dispatch, lower(match(dispatch), options.tile, cores=options.cores), options)
+    return package(
+        dispatch, lower(match(dispatch), options.tile, cores=options.cores, grid=options.grid), options
+    )
 
 
 def _check(options: CompileOptions) -> None:
@@ -36,3 +40,9 @@ def _check(options: CompileOptions) -> None:
         raise UsageError(f"the built-in backend compiles for {TARGET}, not {options.target!r}")
     if options.cores < 1 or min(options.tile or (1,)) < 1:
         raise UsageError(f"tile sizes and cores are at least 1, not {options.tile}, {options.cores}")
+    rows, columns = options.grid or (1, 1)
+    if not (1 <= rows <= len(COMPUTE_ROWS) and 1 <= columns <= COLUMNS):
+        raise UsageError(
+            f"{TARGET} has {len(COMPUTE_ROWS)} rows and {COLUMNS} columns of cores, not {rows}x{columns}",
+            remedy="for example --cores 4x4",
+        )

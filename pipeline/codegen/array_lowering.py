@@ -24,12 +24,16 @@ class ArrayLowered:
 
 
 def lower(
-    problem: Contraction, largest_tile: tuple[int, int, int] | None, *, cores: int
+    problem: Contraction,
+    largest_tile: tuple[int, int, int] | None,
+    *,
+    cores: int,
+    grid: tuple[int, int] | None = None,
 ) -> ArrayLowered | None:
-    """On at most `cores` cores; None for what the multiplier array does not take."""
+    """On at most `cores` cores or just on `grid`; None for what the multiplier array does not take."""
     if not isinstance(problem.initial, Constant):
         return None
-    for plan in array_plan.plans(problem, cores=cores, tile=largest_tile):
+    for plan in array_plan.plans(problem, cores=cores, grid=grid, tile=largest_tile):
         if not expressible(plan):
             continue
         try:

@@ -190,14 +190,20 @@ class ArrayPlan:
 
 
 def plans(
-    problem: Contraction, *, cores: int, tile: tuple[int, int, int] | None = None
+    problem: Contraction,
+    *,
+    cores: int,
+    grid: tuple[int, int] | None = None,
+    tile: tuple[int, int, int] | None = None,
 ) -> Iterator[ArrayPlan]:
-    """Plans on at most `cores` cores, the cheapest first; none for what the multiplier or the DMAs do not
-    take. `tile` bounds a core's tile."""
+    """Plans on at most `cores` cores, or just on `grid`, the cheapest first.
+
+    None for what the multiplier or the DMAs do not take. `tile` bounds a core's tile.
+    """
     oriented = _oriented(problem, tile)
     if oriented is None:
         return
-    found = sorted(_candidates(*oriented, cores), key=lambda plan: (plan.cycles, plan.cores))
+    found = sorted(_candidates(*oriented, _grids(cores, grid)), key=lambda plan: (plan.cycles, plan.cores))
     yield from found[:PLANS_TRIED]
 
 
@@ -257,16 +263,22 @@ def _runs_along(problem: Contraction, operand: Operand, along: int) -> bool | No
     return None
 
 
+def _grids(cores: int, grid: tuple[int, int] | None) -> list[tuple[int, int]]:
+    if grid is not None:
+        return [grid]
+    every = itertools.product(range(1, len(COMPUTE_ROWS) + 1), range(1, COLUMNS + 1))
+    return [(rows, columns) for rows, columns in every if rows * columns <= cores]
+
+
 def _candidates(
-    problem: Contraction, mode: MatrixMode, sides: _Sides, bounds: tuple[int, int, int], cores: int
+    problem: Contraction,
+    mode: MatrixMode,
+    sides: _Sides,
+    bounds: tuple[int, int, int],
+    grids: list[tuple[int, int]],
 ) -> Iterator[ArrayPlan]:
     m, n, k = (problem.loops[d] for d in (problem.row, problem.column, problem.inner))
     limits = [min(bound, PART_MAXIMUM) for bound in bounds[:2]]
-    grids = [
-        (r, c)
-        for r, c in itertools.product(range(1, len(COMPUTE_ROWS) + 1), range(1, COLUMNS + 1))
-        if r * c <= cores
-    ]
     for core_rows, core_columns in grids:
         row_splits = list(_splits(m, core_rows, sides.row_grain, mode.group_rows, limits[0]))
         column_splits = list(_splits(n, core_columns, sides.column_grain, mode.group_columns, limits[1]))

@@ -48,14 +48,20 @@ class Lowered:
     notes: tuple[str, ...] = field(default=())
 
 
-def lower(problem: Problem, largest_tile: tuple[int, int, int] | None = None, *, cores: int = 1) -> Lowered:
-    """On one core or more, on the multiplier array where it takes the problem.
+def lower(
+    problem: Problem,
+    largest_tile: tuple[int, int, int] | None = None,
+    *,
+    cores: int = 1,
+    grid: tuple[int, int] | None = None,
+) -> Lowered:
+    """On up to `cores` cores, or just `grid`, with the multiplier array where it takes the problem.
 
     Raises UnsupportedOp where the problem is too large in a way that no tiling mends.
     """
     match problem:
         case Contraction():
-            found = array_lowering.lower(problem, largest_tile, cores=cores)
+            found = array_lowering.lower(problem, largest_tile, cores=cores, grid=grid)
             if found is not None:
                 return Lowered(found.design, found.image, found.control, found.notes)
             if problem.result.view.element not in SCALAR_RESULTS:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 class CompileOptions:
     """`source_date_epoch` is the time, in seconds, that artifacts say they were made at (SOURCE_DATE_EPOCH
     of reproducible-builds.org; given, never read from the environment or a clock here). `cores` is how
-    many cores may be used at most. `ordinal` tells apart dispatches whose names begin alike: the place in
-    the program. `tile` bounds the tiles of a matmul: rows, columns and inner values of it as written."""
+    many cores may be used at most, `grid` exactly which: rows and columns of them. `ordinal` tells apart
+    dispatches whose names begin alike: the place in the program. `tile` bounds the tiles of a matmul:
+    rows, columns and inner values of it as written."""
 
     target: str = "npu1"
-    cores: int = 1
+    cores: int = 16
+    grid: tuple[int, int] | None = None
     source_date_epoch: int = 0
     ordinal: int = 0
     tile: tuple[int, int, int] | None = None

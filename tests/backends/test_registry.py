@@ -21,9 +21,21 @@ def test_the_builtin_backend_is_installed() -> None:
     assert backend.name == "builtin"
 
 
-def test_the_builtin_backend_takes_no_options() -> None:
-    with pytest.raises(UsageError, match="takes no --backend-option"):
+def test_the_builtin_backend_has_options_of_its_own() -> None:
+    with pytest.raises(UsageError, match="no option 'peano-dir'") as caught:
         registry.load("builtin", BackendRequest(("peano-dir=/x",)))
+    assert "cores, tile" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize("option", ["cores=many", "cores=4x", "tile=8,8", "tile=8x8x8"])
+def test_an_option_of_the_builtin_backend_that_makes_no_sense(option: str) -> None:
+    with pytest.raises(UsageError, match=option.partition("=")[0]):
+        registry.load("builtin", BackendRequest((option,)))
+
+
+def test_the_builtin_backend_takes_no_flags() -> None:
+    with pytest.raises(UsageError, match="no --backend-flag"):
+        registry.load("builtin", BackendRequest(flags=("-O2",)))
 
 
 def test_an_unknown_backend_names_the_known_ones() -> None:

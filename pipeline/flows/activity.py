@@ -9,17 +9,23 @@ from ..verdict import TrackActivity
 
 # instructions are too many to see, locks are no work
 _SHOWN = ("host", "controller", "core", "dma")
+_RUNS = 4
+"""Of many repeats, the last ones suffice."""
+
 _RESOLUTION = 500
 """Spans that are nearer to each other than this part of the whole are drawn as one."""
 
 
 def summarised(timeline: Timeline) -> tuple[TrackActivity, ...]:
-    """One entry per track that did something, in the order in which they first did."""
+    """One entry per track that did something in the last runs; cycles count from the first of these."""
+    spans = sorted((s for s in timeline.spans if s.track.kind in _SHOWN), key=lambda span: span.start)
+    runs = [span.start for span in spans if span.track.kind == "host"]
+    first = runs[-_RUNS] if len(runs) > _RUNS else 0
     found: dict[Track, list[tuple[int, int]]] = {}
-    for span in sorted(timeline.spans, key=lambda span: span.start):
-        if span.track.kind in _SHOWN:
-            found.setdefault(span.track, []).append((span.start, span.end))
-    gap = timeline.end // _RESOLUTION
+    for span in spans:
+        if span.start >= first:
+            found.setdefault(span.track, []).append((span.start - first, span.end - first))
+    gap = (timeline.end - first) // _RESOLUTION
     order = sorted(found, key=lambda track: (_SHOWN.index(track.kind), track.process, track.name))
     return tuple(TrackActivity(t.process, t.name, t.kind, tuple(_joined(found[t], gap))) for t in order)
 

@@ -60,3 +60,14 @@ def test_near_spans_are_one_and_instructions_are_left_out() -> None:
     assert summarised(timeline) == (
         TrackActivity("core (0,2)", "program", "core", ((0, 200), (5000, 10000))),
     )
+
+
+def test_of_many_runs_the_last_four_are_kept_from_their_own_start() -> None:
+    host, core = Track("host", "runs", "host"), Track("core (0,2)", "program", "core")
+    timeline = Timeline()
+    for run in range(10):
+        timeline.add(Span(host, "run", run * 1000, run * 1000 + 900))
+        timeline.add(Span(core, "program", run * 1000 + 10, run * 1000 + 800))
+    by_kind = {track.kind: track.spans for track in summarised(timeline)}
+    assert by_kind["host"] == ((0, 900), (1000, 1900), (2000, 2900), (3000, 3900))
+    assert by_kind["core"][0] == (10, 800)

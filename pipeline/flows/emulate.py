@@ -104,7 +104,8 @@ def output_to_stderr() -> Generator[None]:
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield
+        with contextlib.redirect_stdout(sys.stderr):  # where sys.stdout is not descriptor 1
+            yield
     finally:
         sys.stdout.flush()
         os.dup2(kept, 1)

@@ -248,6 +248,7 @@ class Command:
             owner.context.reset()
         except BaseException as error:  # a fault of ours, or Ctrl-C: not the program's doing
             self._state = ert_cmd_state.ERT_CMD_STATE_ABORT
+            self._seen = True
             owner.context.reset()
             if isinstance(error, Exception):
                 raise EmulatorFault(f"the emulator failed: {type(error).__name__}: {error}") from error

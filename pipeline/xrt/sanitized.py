@@ -138,7 +138,7 @@ class _Root:
         self.label = f"buffer {self.number}"
         self.expected: Bytes | None = None
         self.views: list[weakref.ref[Bytes]] = []
-        watch.roots.append(weakref.ref(self))
+        watch.roots = [*(known for known in watch.roots if known() is not None), weakref.ref(self)]
         watch.events.emit(Allocated(self.number, size, self.label, call_site()))
         weakref.finalize(self, watch.events.emit, Freed(self.number)).atexit = False
 

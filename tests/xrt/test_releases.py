@@ -282,3 +282,20 @@ class TestAborts:
         told = capsys.readouterr()
         assert told.out == ""
         assert f"Aborted: {path}:5: L002" in told.err
+
+    def test_a_run_that_the_emulator_failed_is_no_abort(self, xclbin_path: str) -> None:
+        """A stopped run leaves the device usable, though nobody saw its end."""
+
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        machine = silicon()
+        machine.behaviours["add_one"] = stop
+        with emulated_pyxrt(Settings(silicon=machine)) as host:
+            pyxrt, device, kernel = opened(host, xclbin_path)
+            instructions, source, target = buffers(pyxrt, device, kernel, fake_stream("add_one", [0, 1]))
+            with pytest.raises(KeyboardInterrupt):
+                kernel(3, instructions, 1, source, target).wait()
+            gc.collect()
+            target.map()
+            assert host.aborted is None

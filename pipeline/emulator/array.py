@@ -38,6 +38,10 @@ class Limits:
         self.steps = steps
         self._deadline = deadline
 
+    def slice(self, steps: int) -> int:
+        """Bundles that a core may execute at once after so many steps: not beyond the limit."""
+        return min(SLICE_BUNDLES, max(1, self.steps - steps + 1))
+
     def check(self, steps: int) -> None:
         """Raises EmulationError(kind="step-limit" or "deadline") past a bound."""
         if steps > self.steps:
@@ -144,7 +148,7 @@ class Array:
         for core in self.cores:
             if core.ready():
                 before = core.bundles
-                moved |= core.run(SLICE_BUNDLES)
+                moved |= core.run(limits.slice(self.steps))
                 self.steps += core.bundles - before
                 limits.check(self.steps)
         return moved

@@ -15,6 +15,7 @@ from aiepipe.errors import AiepipeError
 from aiepipe.formats import pdi, txn
 from aiepipe.formats.cdo import Cdo, Command, DmaWrite, MaskWrite, Write
 from aiepipe.formats.instructions import parse_instructions
+from aiepipe.isa.assembler import BundleStatement, Label, assemble
 from aiepipe.npu.descriptors import descriptor_offset, descriptor_words
 from aiepipe.npu.limits import LIMITS
 from aiepipe.npu.registers import register
@@ -124,3 +125,15 @@ def test_a_real_program_with_some_words_changed(corpus: Path, seed: int) -> None
     with contextlib.suppress(AiepipeError):
         machine.load(Cdo(tuple(found)))
         machine.run(parse_instructions((folder / "insts.txt").read_bytes()), arguments, step_limit=5_000_000)
+
+
+def test_a_step_limit_holds_to_the_bundle() -> None:
+    """A slow engine would otherwise run a whole slice past it."""
+    program = assemble([Label("again"), BundleStatement(["j #again"]), *[BundleStatement(())] * 5])
+    machine = Machine(1, Ddr(), engine="plain")
+    machine.load(Cdo((DmaWrite(0x220000, program.code), MaskWrite(0x232000, 1, 1))))
+    wait = txn.Transaction((txn.MaskPoll(0x232004, 1 << 20, 1 << 20),))
+    before = sum(core.bundles for core in machine.array.cores)
+    with pytest.raises(AiepipeError):
+        machine.run(wait, [], step_limit=100)
+    assert sum(core.bundles for core in machine.array.cores) - before <= 101

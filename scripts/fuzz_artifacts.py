@@ -46,15 +46,16 @@ from aiepipe.formats.xclbin import SectionKind
 from aiepipe.isa.disassembly import reassemble
 from aiepipe.npu.limits import COLUMNS
 from aiepipe.report.dump import print_dump
-from aiepipe.report.dump_json import dump_json, listing_json
+from aiepipe.report.dump_json import print_dump_json, print_listing_json
 from aiepipe.report.listing import print_listing
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-SLOW_SECONDS = {"read": 5.0, "run": 60.0}
-"""A trial that takes longer is a failure, too; the inputs are small, runs are bounded."""
+SLOW_SECONDS = {"read": 5.0, "run": 240.0}
+"""A trial that takes more processor time is a failure, too. The inputs are small; loading a configuration
+lets endless cores run for 200,000 bundles, which takes the plain engine minutes where they are wide."""
 
-HANG_SECONDS = 120.0
+HANG_SECONDS = 600.0
 MOST_MEMORY_BYTES = 3 << 30
 WORKER_TRIALS = {"read": 4000, "run": 50}
 """A worker is replaced after so many trials: what it caches is not a leak of one of them."""
@@ -181,13 +182,13 @@ def _work(what: str, folder: Path, first: int, count: int, corpus: str | None) -
     trial = _read_trial if what == "read" else _run_trial
     for seed in range(first, first + count):
         os.pwrite(marker, b"%020d" % seed, 0)
-        began = time.monotonic()
+        began = time.process_time()  # others may use the machine, too
         name = ""
         try:
             name, failure = trial(random.Random(seed), inputs)  # noqa: S311 - repeatable, not secret
         except Exception as error:  # noqa: BLE001 - what this script looks for
             failure = f"{type(error).__name__}: {error}"
-        took = time.monotonic() - began
+        took = time.process_time() - began
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if failure is None and took > SLOW_SECONDS[what]:
             failure = f"took {took:.1f} s"
@@ -224,7 +225,7 @@ def _explained(data: bytes) -> None:
         out = io.StringIO()
         print_dump(dump, out)
         _check_printable(out.getvalue())
-        dump_json(dump)
+        print_dump_json(dump, io.StringIO())
 
 
 def _disassembled(data: bytes) -> None:
@@ -236,7 +237,7 @@ def _disassembled(data: bytes) -> None:
         listing = Listing("file", kind, (program,))
         print_listing(listing, out, raw=True)
         _check_printable(out.getvalue())
-        listing_json(listing)
+        print_listing_json(listing, io.StringIO())
         code = b"".join(line.raw for line in program.lines)
         if reassemble(out.getvalue()) != code:
             raise AssertionError("the listing does not assemble to the same bytes")
@@ -321,7 +322,7 @@ class Ddr:
 def _run_trial(rng: random.Random, inputs: Inputs) -> tuple[str, str | None]:
     """Mutates configuration, code or stream of a pair and runs it, twice without loading again."""
     pair = rng.choice(inputs.pairs)
-    engine = rng.choice(("jit", "jit", "plain"))
+    engine = "plain" if rng.random() < 0.1 else "jit"
     configuration = pdi.parse(xclbin.parse(pair.xclbin).partition().pdis[0].image).cdo
     stream = parse_instructions(pair.stream)
     match rng.randrange(4):

@@ -259,6 +259,11 @@ class Design:
         self.start(shim(column), direction, channel, bd, repeat=repeat, token=direction is S2MM)
         self.in_stream(since)
 
+    @staticmethod
+    def poll(address: int, value: int, mask: int) -> txn.MaskPoll:
+        """An operation that waits until register & mask == value."""
+        return txn.MaskPoll(address, value, mask)
+
     def sync(self, *, column: int = 0, row: int = 0, direction: Direction = S2MM, channel: int = 0) -> None:
         self.ops.append(txn.Sync(column, row, direction.value, channel))
 

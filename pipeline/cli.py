@@ -666,11 +666,11 @@ def dump_command(
     """
     from .flows.dump import DumpOptions, dump  # noqa: PLC0415  (keeps --help fast)
     from .report.dump import print_dump  # noqa: PLC0415
-    from .report.dump_json import dump_json  # noqa: PLC0415
+    from .report.dump_json import print_dump_json  # noqa: PLC0415
 
     found = dump(DumpOptions(file, tuple(sections or ()), kind))
     if as_json:
-        sys.stdout.write(dump_json(found))
+        print_dump_json(found, sys.stdout)
     else:
         print_dump(found, sys.stdout)
 
@@ -695,12 +695,12 @@ def disasm_command(
       aiepipe disasm final.xclbin --core 0,3 --raw
     """
     from .flows.disasm import DisasmOptions, disasm  # noqa: PLC0415
-    from .report.dump_json import listing_json  # noqa: PLC0415
+    from .report.dump_json import print_listing_json  # noqa: PLC0415
     from .report.listing import print_listing  # noqa: PLC0415
 
     listing = disasm(DisasmOptions(file, core))
     if as_json:
-        sys.stdout.write(listing_json(listing))
+        print_listing_json(listing, sys.stdout)
     else:
         print_listing(listing, sys.stdout, raw=raw)
 

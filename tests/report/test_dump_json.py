@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
-from aiepipe.report.dump_json import dump_json, listing_json
+from aiepipe.report.dump_json import print_dump_json, print_listing_json
 
 from . import artifacts
 
 
 def document(data: bytes, *sections: str) -> Any:
-    return json.loads(dump_json(artifacts.explained(data, *sections)))
+    out = io.StringIO()
+    print_dump_json(artifacts.explained(data, *sections), out)
+    return json.loads(out.getvalue())
+
+
+def listing(data: bytes) -> Any:
+    out = io.StringIO()
+    print_listing_json(artifacts.listed(data), out)
+    return json.loads(out.getvalue())
 
 
 def test_the_schema_comes_first() -> None:
     found = document(artifacts.stream().encode())
     assert list(found)[:4] == ["schema", "file", "kind", "size_bytes"]
     assert found["schema"] == "aiepipe.dump/1"
-    listing = json.loads(listing_json(artifacts.listed(artifacts.program().encode())))
-    assert next(iter(listing.items())) == ("schema", "aiepipe.disasm/1")
+    assert next(iter(listing(artifacts.program().encode()).items())) == ("schema", "aiepipe.disasm/1")
 
 
 def test_a_container_holds_what_it_holds() -> None:
@@ -60,7 +68,7 @@ def test_only_the_parts_that_were_asked_for() -> None:
 
 
 def test_a_listing_has_bytes_and_slots() -> None:
-    found = json.loads(listing_json(artifacts.listed(artifacts.program().encode())))
+    found = listing(artifacts.program().encode())
     (program,) = found["programs"]
     assert program["core"] is None
     line = program["lines"][0]

@@ -9,8 +9,8 @@ from ..npu.limits import PROGRAM_MEMORY_BYTES
 from . import array_design, array_plan, vector_program
 from .array_stream import ArrayControl, expressible
 from .configuration import Design
+from .kernel_shape import KernelDoesNotFit
 from .problem import Constant, Contraction
-from .vector_kernel import KernelDoesNotFit
 
 
 @dataclass(frozen=True, slots=True)

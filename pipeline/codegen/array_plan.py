@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from ..npu.limits import COLUMNS, LIMITS, MAXIMUM_TASK_REPEAT, WORD_BYTES
 from ..npu.topology import COMPUTE_ROWS, TileKind
 from .core_memory import STACK_BYTES
+from .kernel_shape import KernelShape
 from .matrix_modes import MODES, VECTOR_BYTES, MatrixMode
 from .problem import Contraction, Operand
-from .vector_kernel import KernelShape
 from .vector_program import STEP_BUNDLES
 
 CORE_BYTES = LIMITS[TileKind.COMPUTE].data_memory_bytes - STACK_BYTES

@@ -14,22 +14,13 @@ from dataclasses import dataclass
 
 from ..isa.assembler import BundleStatement, Label, LoopEnd, ProgramStatement, Statement
 from ..npu.topology import OWN_DATA_BASE
+from .accumulator_schedule import ZERO_SHIFT, begin_register
 from .core_memory import Lock
+from .kernel_shape import KernelShape
 from .matrix_modes import Accumulator
-from .vector_kernel import (
-    LEFT_POINTER,
-    LEFT_SHUFFLE,
-    LOAD_POINTER,
-    MODE_WORD,
-    RIGHT_POINTER,
-    RIGHT_SHUFFLE,
-    STORE_POINTER,
-    ZERO_SHIFT,
-    Kernel,
-    KernelShape,
-    begin_register,
-    schedule_kernel,
-)
+from .operand_schedule import LEFT_SHUFFLE, RIGHT_SHUFFLE
+from .pointer_moves import LEFT_POINTER, LOAD_POINTER, RIGHT_POINTER, STORE_POINTER
+from .vector_kernel import MODE_WORD, Kernel, schedule_kernel
 
 
 @dataclass(frozen=True, slots=True)

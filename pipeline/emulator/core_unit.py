@@ -16,15 +16,20 @@ import numpy as np
 from ..errors import EmulationError
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
-from .core.port import CoreChecks, CorePort, CoreStop
+from .core.port import CoreChecks, CorePort, CoreStop, ProcessorBus
 from .fabric import Fabric, Outlet
 from .locks import LockBank, signed_request, wanted
 from .memory import Bytes
+from .races import Actor
 from .streams import WORDS_PER_SWITCH, Fifo, Stamp, Words
 from .trace import Trace, bundle_text
 
 CASCADE_DEPTH = 2
 """Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""
+
+BUS_START = 0x80000
+"""Where a core's processor bus (`lda.tm`, `st.tm`) has the registers of its own tile (llvm-aie's
+aiev2intrin.h: TMAddrSpaceStart)."""
 
 SLICE_BUNDLES = 1 << 14
 """Bundles that a core executes before others get their turn."""
@@ -125,8 +130,15 @@ class CoreWaits:
 class CoreUnit:
     """One core: engine, port, control bits. Implements `CorePort`."""
 
-    def __init__(self, fabric: Fabric, tile: TileAddress, lock_banks: dict[Bundle | None, LockBank]) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        tile: TileAddress,
+        lock_banks: dict[Bundle | None, LockBank],
+        bus: ProcessorBus,
+    ) -> None:
         self.tile = tile
+        self._bus = bus
         self.waits = CoreWaits()
         self._fabric = fabric
         self._running_since = 0
@@ -360,6 +372,16 @@ class CoreUnit:
         if len(self._cascade_room) < CASCADE_DEPTH:
             self._cascade_room.append(time)
 
+    def bus_read(self, address: int) -> int:
+        self._meet_others()
+        self.moved = True
+        return self._bus.bus_read(self._bus_offset(address))
+
+    def bus_write(self, address: int, value: int) -> None:
+        self._tell_controller()
+        self.moved = True
+        self._bus.bus_write(self._bus_offset(address), value)
+
     def event(self, number: int) -> None:
         """Events drive traces and counters, which are not emulated."""
 
@@ -381,6 +403,24 @@ class CoreUnit:
                 pc=pc,
             )
         return bank, index
+
+    def _bus_offset(self, address: int) -> int:
+        if address < BUS_START:
+            raise EmulationError(
+                f"{self.name} uses address {address:#x} of its processor bus; the tile's registers begin at"
+                f" {BUS_START:#x}",
+                kind="out-of-range",
+                tile=self.name,
+                pc=None if self.engine is None else self.engine.pc,
+            )
+        return address - BUS_START
+
+    def _tell_controller(self) -> None:
+        """A register that a core writes is written as the controller does, after all that the core did."""
+        races = self._fabric.checks.races
+        if races is not None:
+            self._meet_others()
+            races.received(Actor.CONTROLLER, races.sent(self.name))
 
     def _check_port(self, port: int) -> None:
         if port != 0:

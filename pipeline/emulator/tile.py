@@ -136,7 +136,7 @@ class Tile:
                 if side in neighbours and neighbours[side].kind is TileKind.COMPUTE
             }
             banks[None] = self.locks
-            self.core = core = CoreUnit(self.fabric, self.address, banks)
+            self.core = core = CoreUnit(self.fabric, self.address, banks, self)
             ends[Port(Bundle.CORE)] = lambda: core.input
 
     # ----------------------------------------------------------------- reading and writing
@@ -388,6 +388,21 @@ class Tile:
 
     def _clear_control_status(self, value: int) -> None:
         self.control.status &= ~value
+
+    def bus_read(self, address: int) -> int:
+        """The tile's core reads one of its registers; the address counts from the tile's beginning."""
+        self._check_bus()
+        return self.read(address)
+
+    def bus_write(self, address: int, value: int) -> None:
+        """The tile's core writes one of its registers."""
+        self._check_bus()
+        self.write(address, value)
+
+    def _check_bus(self) -> None:
+        bus = register(self.kind, "CORE_PROCESSOR_BUS")
+        if not bus.decode(self.registers.get(bus.offset, 0))["ENABLE"]:
+            self._warn(f"{self.name} uses its processor bus, which is not enabled (CORE_PROCESSOR_BUS)")
 
     def queue_at(self, offset: int) -> Channel | None:
         """The channel whose start queue is the register at `offset`."""

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from aiepipe.emulator.machine import Machine
-from aiepipe.npu.topology import Bundle, Port, TileAddress
+from aiepipe.npu.descriptors import BufferDescriptor
+from aiepipe.npu.registers import register
+from aiepipe.npu.topology import Bundle, Port, TileAddress, TileKind
 
 from .core.bench import ENGINES, Engine
 from .designs import OWN as OWN_TILE
@@ -153,3 +155,31 @@ def test_a_core_that_is_reset_and_enabled_again_begins_anew(engine: Engine) -> N
         design.ops.append(design.poll(compute().address(0x32004), 1 << 20, 1 << 20))
     made = machine(design, engine)
     assert int(memory(made, compute())[0x100]) == 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_core_starts_its_own_dma_over_the_processor_bus(engine: Engine, *, enabled: bool) -> None:
+    """A tile's registers stand at 0x80000: the core puts BD 0 into the start queue of MM2S 0 (0x1DE14)."""
+    design = Design()
+    design.connect(compute(), dma(0), south(0))
+    design.connect(memtile(), north(0), dma(0))
+    design.data(compute(), 0x400, words([41, 42]))
+    design.bd(compute(), 0, BufferDescriptor(0x400, 2))
+    design.bd(memtile(), 0, memtile_bd(OWN_TILE, 2))
+    design.start(memtile(), S2MM, 0, 0)
+    if enabled:
+        design.set(compute(), "CORE_PROCESSOR_BUS", ENABLE=1)
+    queue = register(TileKind.COMPUTE, "DMA_MM2S_START_QUEUE").offset
+    status = register(TileKind.COMPUTE, "LOCK_VALUE").at(3)
+    design.lock(compute(), 3, 5)
+    program(
+        design, compute(), "mova r0, #0", f"movxm p0, #{0x80000 + queue}", "st.tm r0, [p0]",
+        f"movxm p1, #{0x80000 + status}", "lda.tm r1, [p1]", *store(OWN_MEMORY + 0x500, "r1"),
+    )  # fmt: skip
+    made = Machine(1, Ddr(), engine=engine)
+    made.load(design.cdo)
+    report = made.run(design.stream, [])
+    assert memory(made, memtile())[:2].tolist() == [41, 42]
+    assert int(memory(made, compute())[0x140]) == 5
+    assert len(report.warnings) == (0 if enabled else 1)

@@ -279,11 +279,27 @@ TraceInstructions = Annotated[
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
+Cores = Annotated[
+    str | None,
+    typer.Option(
+        "--cores", help="How many cores at most, or which: 4x4, rows and columns.", show_default=False
+    ),
+]
+Tile = Annotated[
+    str | None,
+    typer.Option("--tile", help="The largest tile of a core: m,n,k.", metavar="M,N,K", show_default=False),
+]
+
+
 def _backend_options(
-    given: list[str] | None, install_dir: str | None, peano_dir: str | None
+    given: list[str] | None,
+    install_dir: str | None,
+    peano_dir: str | None,
+    cores: str | None,
+    tile: str | None,
 ) -> tuple[str, ...]:
     """The options of a backend, those with a name of their own first."""
-    named = (("install-dir", install_dir), ("peano-dir", peano_dir))
+    named = (("install-dir", install_dir), ("peano-dir", peano_dir), ("cores", cores), ("tile", tile))
     return (*(f"{name}={value}" for name, value in named if value is not None), *(given or ()))
 
 
@@ -311,6 +327,8 @@ def build_run_command(
     backend_flags: BackendFlags = None,
     iree_install_dir: IreeInstallDir = None,
     peano_dir: PeanoDir = None,
+    cores: Cores = None,
+    tile: Tile = None,
     device: Device = "auto",
     timeout: Timeout = 60.0,
     policy: Policy = "default",
@@ -354,7 +372,7 @@ def build_run_command(
         expected=tuple(expected or ()),
         output_directory=output,
         backend=backend,
-        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir),
+        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir, cores, tile),
         backend_flags=tuple(backend_flags or ()),
         seed=seed,
         settings=RunSettings(
@@ -394,6 +412,8 @@ def build_command(
     backend_flags: BackendFlags = None,
     iree_install_dir: IreeInstallDir = None,
     peano_dir: PeanoDir = None,
+    cores: Cores = None,
+    tile: Tile = None,
     iree_flags: IreeFlags = None,
     explain: Explain = False,
     verbose: Verbose = False,
@@ -414,7 +434,7 @@ def build_command(
         function=function,
         inputs=tuple(inputs or ()),
         backend=backend,
-        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir),
+        backend_options=_backend_options(backend_options, iree_install_dir, peano_dir, cores, tile),
         backend_flags=tuple(backend_flags or ()),
         iree_flags=tuple(iree_flags or ()),
     )

@@ -23,12 +23,12 @@ from ..program import HostFunction
 from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
 from ..verify.reference import Reference, reference
-from ..verify.tolerance import derived, parse_tolerance
+from ..verify.tolerance import parse_tolerance
 from .backend_options import backend_request
 from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
 from .design_run import build_run_design
 from .device import RunSettings, open_device
-from .judgement import NUMPY, Expectation, Judge, Recomputable, buffer_of, given_expectations, previous_of
+from .judgement import NUMPY, Expectation, Judge, Recomputable, given_expectations, numpy_expectations
 from .oracle import ORACLES, iree_results
 from .problem import Arguments, Problem, pose
 from .program_directory import write_program
@@ -175,21 +175,7 @@ def _expectations(
         return given_expectations(function, given, arguments.arrays, bounds), ()
     evaluated = reference(problem.function, arguments.arrays)
     notes.note = "; ".join(dict.fromkeys(a.how for a in evaluated.accumulations))
-    expected = tuple(
-        Expectation(
-            f"result {i}",
-            result.type,
-            want,
-            derived(result.type, bound),
-            "numpy",
-            bound,
-            buffer_of(result),
-            previous_of(function, result, arguments.arrays),
-        )
-        for i, (result, want, bound) in enumerate(
-            zip(function.results, evaluated.results, evaluated.bounds, strict=True)
-        )
-    )
+    expected = numpy_expectations(function, evaluated, arguments.arrays)
     return expected, evaluated.accumulations
 
 

@@ -120,6 +120,27 @@ def given_expectations(
     return tuple(found)
 
 
+def numpy_expectations(
+    function: HostFunction, evaluated: Reference, inputs: Sequence[Array]
+) -> tuple[Expectation, ...]:
+    """What the reference says of each result, as near as its bounds."""
+    return tuple(
+        Expectation(
+            f"result {i}",
+            result.type,
+            want,
+            derived(result.type, bound),
+            "numpy",
+            bound,
+            buffer_of(result),
+            previous_of(function, result, inputs),
+        )
+        for i, (result, want, bound) in enumerate(
+            zip(function.results, evaluated.results, evaluated.bounds, strict=True)
+        )
+    )
+
+
 class Judge:
     """Looks at each repeat as it ends; keeps the first wrong one, else the last."""
 

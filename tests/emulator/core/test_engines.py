@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from aiepipe.emulator.core.port import CoreStop
 from aiepipe.errors import EmulationError
 from aiepipe.isa.bundle import SlotInstruction
+from aiepipe.isa.effects import result_operand
 from aiepipe.isa.encode import bundle_sizes, encode_bundle
 from aiepipe.isa.semantics import has_meaning
 from aiepipe.isa.semantics.registers import registers
@@ -151,6 +153,62 @@ def test_budgets_that_end_anywhere(seed: int, budgets: list[int]) -> None:
     head = assemble(*[""] * 8)
     jump = assemble("j #16", *[""] * 5)
     compare(head + body + jump, seed, budgets)
+
+
+_RESERVED = {"r10", "lr", "l5", "SP", "LC", "p7", "r31"}
+SCALAR = tuple(
+    o
+    for o in OPCODES
+    if not o.vector
+    and not any(text in o.asm for text in ("sp", "ms,", ".tm", "q"))
+    and not re.fullmatch(r"\w+_[SU](8|16)_(ag_pstm|dmhb)\w*|LDA_dmv\w*|\w*_Q", o.name)
+)
+_ADDRESSES = re.compile(r"p\d|m\d|d[jnc]\d")
+
+
+def some(draw: random.Random, count: int) -> bytes:
+    """Scalar bundles that leave alone what the program around them needs."""
+    code = b""
+    while count:
+        instruction = random_instruction(draw, draw.choice(SCALAR))
+        named = {value for value in instruction.operands.values() if isinstance(value, str)}
+        result = result_operand(instruction.opcode)
+        moves = result is not None and _ADDRESSES.match(instruction.register(result))
+        if not _RESERVED & named and not moves:
+            code += encode_bundle((instruction,))
+            count -= 1
+    return code
+
+
+def aligned(code: bytes) -> bytes:
+    return code + assemble(*[""] * (-len(code) % 16 // 2))
+
+
+def structured(seed: int) -> bytes:
+    """Two loops around a call of a function with a zero-overhead loop; delay slots are filled at random."""
+    draw = random.Random(seed)
+    rounds, trips = draw.randint(1, 4), draw.randint(1, 5)
+    function = 0x400
+    start = aligned(assemble(f"mova r10, #{rounds}") + some(draw, 3))
+    body = some(draw, draw.randint(0, 4)) + assemble(f"jl #{function}") + some(draw, 5)
+    body = aligned(start + body) + some(draw, draw.randint(0, 6)) + assemble("add r10, r10, #-1")
+    body += assemble(f"jnz r10, #{len(start)}") + some(draw, 5) + assemble("done")
+    inner = aligned(assemble(f"movx lc, #{trips}") + some(draw, 12) + assemble(*[""] * 60))
+    begin = function + 16 + len(inner)
+    setup = assemble(f"|16|movxm ls, #{begin}")
+    end = begin + 16 * 8
+    loop = assemble(f"movxm le, #{end}") + inner[:-6]
+    code = setup + aligned(loop)
+    code += assemble("|16|") * ((begin - function - len(code)) // 16)
+    code += b"".join(assemble("|16|add r31, r31, #1") for _ in range(8)) + assemble("|16|add r31, r31, #2")
+    code += some(draw, draw.randint(0, 3)) + assemble("ret lr") + some(draw, 5)
+    return body.ljust(function, b"\x00") + code
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32), st.lists(st.integers(1, 300), min_size=1, max_size=6))
+def test_loops_and_calls(seed: int, budgets: list[int]) -> None:
+    compare(structured(seed), seed, [*budgets, 2000])
 
 
 def modes(draw: random.Random, instruction: SlotInstruction) -> list[str]:

@@ -40,7 +40,7 @@ from .registers import (
 )
 from .routes import routes
 
-MOST_COMMANDS = 200_000
+MOST_COMMANDS = 100_000
 """Real configurations have some hundreds of commands; a dump of more than this would serve nobody."""
 
 

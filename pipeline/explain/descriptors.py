@@ -21,7 +21,7 @@ from ..npu.topology import (
     TileAddress,
     TileKind,
 )
-from .registers import DATA_MEMORY, WORD_BYTES, RegisterState, module_of, place_of, tile_of
+from .registers import DATA_MEMORY, KEPT, WORD_BYTES, RegisterState, module_of, place_of, tile_of
 
 DDR = "DDR"
 _MEMORY_TILE_LOCKS = LIMITS[TileKind.MEMORY].locks
@@ -31,6 +31,11 @@ BdKey = tuple[TileAddress, int]
 
 def describe(tile: TileAddress, number: int, words: Sequence[int]) -> Descriptor:
     """A BD in words. Raises ValueError for a wrong number of words."""
+    return _described(tile, number, tuple(words))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _described(tile: TileAddress, number: int, words: tuple[int, ...]) -> Descriptor:
     kind = tile.kind
     bd = decode(kind, words)
     memory, owner, address = _memory(tile, bd.address)
@@ -45,7 +50,7 @@ def describe(tile: TileAddress, number: int, words: Sequence[int]) -> Descriptor
         tile_of(tile),
         module_of(kind, descriptor_offset(kind, number)),
         number,
-        tuple(words),
+        words,
         bd.valid,
         memory,
         owner,

@@ -25,6 +25,9 @@ LARGEST_COLUMN = 127
 MOST_REGISTERS = 512
 """A longer block is told as a block; the longest row of registers, a memory tile's BDs, has 384."""
 
+KEPT = 1 << 12
+"""Descriptions kept: files repeat themselves, and equal parts of a description can be one."""
+
 MOST_WORDS_SHOWN = 16
 """Blocks for a memory of up to so many words are told word by word."""
 
@@ -101,6 +104,7 @@ def is_register(address: int) -> bool:
     return place.kind is not None and locate(place.kind, place.offset) is not None
 
 
+@functools.lru_cache(maxsize=KEPT)
 def access(address: int, value: int | None, mask: int | None = None) -> RegisterAccess:
     """One access by name, with the fields that `mask` touches (all without a mask)."""
     place = place_of(address)

@@ -6,6 +6,7 @@ itself writes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
@@ -21,6 +22,7 @@ from ..npu.topology import ROWS, Direction, TileAddress, TileKind
 from .configuration import MOST_COMMANDS, Block, explain_block
 from .descriptors import BdKey, bd_at, bd_of, describe, start_of
 from .registers import (
+    KEPT,
     LARGEST_COLUMN,
     MOST_WORDS_SHOWN,
     WORD_BYTES,
@@ -201,8 +203,7 @@ class _Run:
         start = descriptor_offset(found.tile.kind, found.task.bd) if _has_bd(key) else None
         descriptor: Descriptor | None = None
         if start is not None and found.tile.address(start) in self.state.values:
-            descriptor = _patched(bd_of(self.state, *key), self.patches.get(key))
-            descriptor = replace(descriptor, users=(found.task.channel,))
+            descriptor = _started(bd_of(self.state, *key), self.patches.get(key), found.task.channel)
         self.transfers.append(Transfer(index, found.task, descriptor))
         return found.task
 
@@ -214,6 +215,11 @@ def _has_bd(key: BdKey) -> bool:
     except IndexError:
         return False
     return True
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _started(descriptor: Descriptor, patch: Patch | None, channel: str) -> Descriptor:
+    return replace(_patched(descriptor, patch), users=(channel,))
 
 
 def _patched(descriptor: Descriptor, patch: Patch | None) -> Descriptor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -33,20 +34,25 @@ def titled(title: str, lines: Iterable[Text]) -> Iterator[Text]:
 def aligned(rows: Sequence[Sequence[Cell]], *, right: Sequence[int] = ()) -> Iterator[Text]:
     """Rows in columns two spaces apart; the columns `right` are aligned to the right. A very long cell
     moves only its own row."""
-    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    columns = max((len(row) for row in cells), default=0)
-    widths = [
-        max((row[i].cell_len for row in cells if i < len(row) and row[i].cell_len <= _WIDEST), default=0)
-        for i in range(columns)
-    ]
-    for row in cells:
-        line = Text()
+    widths: list[int] = []
+    for row in rows:
+        widths.extend([0] * (len(row) - len(widths)))
         for i, cell in enumerate(row):
+            width = _width(cell)
+            widths[i] = max(widths[i], width if width <= _WIDEST else 0)
+    for row in rows:
+        line = Text()
+        for i, entry in enumerate(row):
+            cell = entry if isinstance(entry, Text) else Text(entry)
             space = " " * (widths[i] - cell.cell_len)
             line += Text(space) + cell if i in right else cell + Text(space)
             line += Text("  " if i + 1 < len(row) and (widths[i] or cell.cell_len) else "")
         line.rstrip()
         yield line
+
+
+def _width(cell: Cell) -> int:
+    return cell.cell_len if isinstance(cell, Text) else cell_len(cell)
 
 
 def table(

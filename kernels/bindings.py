@@ -79,4 +79,4 @@ class ModuleBuilder:
     def text(self, header: Sequence[str]) -> str:
         """The functions as text, below the header as comments."""
         functions = [str(op.operation.get_asm()).strip() for op in self._module.body.operations]
-        return "".join(f"// {line}\n" for line in header) + "\n".join(functions) + "\n"
+        return "".join(f"// {line}".rstrip() + "\n" for line in header) + "\n".join(functions) + "\n"

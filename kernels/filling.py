@@ -26,6 +26,9 @@ def fill(shape: Sequence[int], element: str, value: int | float) -> str:
             f"A tensor of {spec}, every element {exact}.",
             "IREE makes no dispatch of a fill alone: the host fills at start-up and copies at each call",
             "(a pattern over 4 bytes that does not repeat takes a dispatch of __builtin_splat_i64).",
-            f"run: --expected-output {spec}={exact}",
+            "",
+            "aiepipe-test",
+            f"output: {spec}={exact}",
+            *(["fills: 1"] if all(shape) else []),
         ]
     )

@@ -62,6 +62,8 @@ def matmul(
         header.append("IREE makes one dispatch; the fill is fused into it, so its HAL IR has no fill.")
     if dtypes.is_integer(accumulator) and dtypes.is_integer(operand) and operand != "i1" != accumulator:
         start = 0 if exact is None else int(exact)
-        inputs = f"--input {a_spec}=1 --input {b_spec}=2" + (f" --input {result}=0" if fill is None else "")
-        header.append(f"run: {inputs} --expected-output {result}={wrapped(start + 2 * k, accumulator)}")
+        inputs = [f"{a_spec}=1", f"{b_spec}=2", *([f"{result}=0"] if fill is None else [])]
+        header += ["", "aiepipe-test", *(f"input: {text}" for text in inputs)]
+        header.append(f"output: {result}={wrapped(start + 2 * k, accumulator)}")
+        header += ["fills: none"] if m and n and k else []
     return builder.text(header)

@@ -1,7 +1,14 @@
 // 7 + A @ B, 7 + B @ A, and the 7s themselves: one fill with two users that is also returned.
 // IREE fuses the fill into one dispatch, which runs twice; for the third result the host fills 64 bytes at
 // offset 128 of the buffer that holds all three.
-// run: --input 4x4xi32=1 --input 4x4xi32=2 --expected-output 4x4xi32=15 --expected-output 4x4xi32=15 --expected-output 4x4xi32=7
+//
+// aiepipe-test
+// input: 4x4xi32=1
+// input: 4x4xi32=2
+// output: 4x4xi32=15
+// output: 4x4xi32=15
+// output: 4x4xi32=7
+// fills: fill_buffer
 func.func @main(%a: tensor<4x4xi32>, %b: tensor<4x4xi32>) -> (tensor<4x4xi32>, tensor<4x4xi32>, tensor<4x4xi32>) {
   %seven = arith.constant 7 : i32
   %empty = tensor.empty() : tensor<4x4xi32>

@@ -1,6 +1,10 @@
 // Three sevens, six nines and the argument, one byte each: the second fill begins at byte 3.
 // The host fills [0, 3) and [3, 9) at each call and copies one byte to 9; there is no dispatch.
-// run: --input 1xi8=4 --expected-output "10xi8=7 7 7 9 9 9 9 9 9 4"
+//
+// aiepipe-test
+// input: 1xi8=4
+// output: 10xi8=7 7 7 9 9 9 9 9 9 4
+// fills: fill_buffer 2
 func.func @main(%a: tensor<1xi8>) -> tensor<10xi8> {
   %seven = arith.constant 7 : i8
   %nine = arith.constant 9 : i8

@@ -1,5 +1,10 @@
 // (1 + A @ B) @ B with i32: two dispatches of two shapes, and a buffer between them that nobody returns.
-// run: --input 8x16xi32=1 --input 16x16xi32=1 --expected-output 8x16xi32=272
+//
+// aiepipe-test
+// input: 8x16xi32=1
+// input: 16x16xi32=1
+// output: 8x16xi32=272
+// fills: none
 func.func @main(%a: tensor<8x16xi32>, %b: tensor<16x16xi32>) -> tensor<8x16xi32> {
   %one = arith.constant 1 : i32
   %zero = arith.constant 0 : i32

@@ -1,6 +1,11 @@
 // 63x65xi32: -1 + A @ B, with A 63x17xi16 and B 17x65xi16.
 // IREE makes one dispatch; the fill is fused into it, so its HAL IR has no fill.
-// run: --input 63x17xi16=1 --input 17x65xi16=2 --expected-output 63x65xi32=33
+//
+// aiepipe-test
+// input: 63x17xi16=1
+// input: 17x65xi16=2
+// output: 63x65xi32=33
+// fills: none
 func.func @matmul(%arg0: tensor<63x17xi16>, %arg1: tensor<17x65xi16>) -> tensor<63x65xi32> {
   %c-1_i32 = arith.constant -1 : i32
   %0 = tensor.empty() : tensor<63x65xi32>

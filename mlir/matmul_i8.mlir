@@ -1,6 +1,11 @@
 // 32x32xi32: 0 + A @ B, with A 32x64xi8 and B 64x32xi8.
 // IREE makes one dispatch; the fill is fused into it, so its HAL IR has no fill.
-// run: --input 32x64xi8=1 --input 64x32xi8=2 --expected-output 32x32xi32=128
+//
+// aiepipe-test
+// input: 32x64xi8=1
+// input: 64x32xi8=2
+// output: 32x32xi32=128
+// fills: none
 func.func @matmul(%arg0: tensor<32x64xi8>, %arg1: tensor<64x32xi8>) -> tensor<32x32xi32> {
   %c0_i32 = arith.constant 0 : i32
   %0 = tensor.empty() : tensor<32x32xi32>

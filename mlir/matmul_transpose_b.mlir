@@ -1,6 +1,11 @@
 // 16x32xi32: 0 + A @ B^T, with A 16x64xi8 and B 32x64xi8.
 // IREE makes one dispatch; the fill is fused into it, so its HAL IR has no fill.
-// run: --input 16x64xi8=1 --input 32x64xi8=2 --expected-output 16x32xi32=128
+//
+// aiepipe-test
+// input: 16x64xi8=1
+// input: 32x64xi8=2
+// output: 16x32xi32=128
+// fills: none
 func.func @matmul(%arg0: tensor<16x64xi8>, %arg1: tensor<32x64xi8>) -> tensor<16x32xi32> {
   %c0_i32 = arith.constant 0 : i32
   %0 = tensor.empty() : tensor<16x32xi32>

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, NoReturn, TypeVar
 
 import typer
@@ -276,6 +277,14 @@ TraceInstructions = Annotated[
     bool,
     typer.Option("--trace-instructions", help="In the timeline, each bundle too (slow; the plain engine)."),
 ]
+Closeness = Annotated[
+    str | None,
+    typer.Option(
+        "--tolerance",
+        help="exact, rtol=1e-3, atol=1e-6 or both with a comma; without it, derived from the types.",
+        show_default=False,
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
@@ -338,6 +347,7 @@ def build_run_command(
     engine: Engine = "jit",
     fail_on: FailOn = None,
     oracle: Oracle = "numpy",
+    tolerance: Closeness = None,
     iree_flags: IreeFlags = None,
     check: CheckCores = False,
     trace: TraceFile = None,
@@ -389,6 +399,7 @@ def build_run_command(
             record=html is not None,
         ),
         oracle=oracle,
+        tolerance=tolerance,
         iree_flags=tuple(iree_flags or ()),
     )
     return _show(
@@ -727,7 +738,12 @@ def dump_command(
     file: Artifact,
     sections: Annotated[
         list[str] | None,
-        typer.Option("--section", help="Only this part; may be given again.", show_default=False),
+        typer.Option(
+            "--section",
+            help="Only this part; may be given again: header, sections, banks, kernels, entries, partition, "
+            "routes, bds, locks, tasks, memory, commands, transfers, operations, segments, symbols, packets.",
+            show_default=False,
+        ),
     ] = None,
     kind: Annotated[
         str | None,
@@ -905,3 +921,167 @@ def doctor_command(as_json: Json = False) -> int:
     else:
         print_doctor(report, sys.stdout)
     return 0 if report.usable else DeviceError.exit_code
+
+
+@app.command("test")
+def run_tests_command(
+    paths: Annotated[list[str], typer.Argument(help="MLIR files, and folders of them.", show_default=False)],
+    select: Annotated[
+        str | None,
+        typer.Option(
+            "-k",
+            help='Only tests whose name fits: "matmul and not i8".',
+            metavar="EXPRESSION",
+            show_default=False,
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option("-j", help="Processes; one per processor by default.", min=1, show_default=False),
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Name the tests; run none.")] = False,
+    backends: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backend",
+            help="Run on this one, instead of those of the headers (builtin by default); may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Device = "auto",
+    timeout: Timeout = 60.0,
+    repeat: Repeat = 1,
+    engine: Engine = "jit",
+    junit: Annotated[
+        str | None, typer.Option("--junit", help="Write JUnit XML to this file.", show_default=False)
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each test.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Run the tests that the headers of MLIR files state (docs/tests-in-mlir.md).
+
+    \b
+    Examples:
+      aiepipe test mlir/
+      aiepipe test mlir/ -j 4 -k "matmul and not i8" --junit report.xml
+      aiepipe test mlir/matmul.mlir --list
+
+    Exit code 0: all as stated; 1: some are not; 2: usage, or an unreadable header; 70: a fault of ours.
+    """
+    from .flows.case import CaseSettings  # noqa: PLC0415
+    from .flows.program_directory import write_file  # noqa: PLC0415
+    from .flows.test import TestOptions, collect, run_tests  # noqa: PLC0415
+    from .report.junit import session_junit  # noqa: PLC0415
+    from .report.tests import print_session  # noqa: PLC0415
+    from .report.tests_json import list_json, session_json  # noqa: PLC0415
+    from .testing.case import CaseOutcome  # noqa: PLC0415
+
+    options = TestOptions(
+        tuple(paths),
+        select,
+        processes,
+        CaseSettings(tuple(backends or ()), device, timeout, engine, repeat),
+    )
+    collected = collect(options)
+    if list_only:
+        rows = [(test.id, test.case.file, test.case.line) for test in collected.tests]
+        text = list_json(rows) if as_json else "".join(f"{id_}\n" for id_, _, _ in rows)
+        sys.stdout.write(text)
+        sys.stderr.writelines(error_text(error) + "\n" for error in collected.errors)
+        return UsageError.exit_code if collected.errors else 0
+    with progress_line() as progress:
+        session = run_tests(collected, options, progress)
+    if junit is not None:
+        write_file(Path(junit), session_junit(session, collected.errors))
+    if as_json:
+        sys.stdout.write(session_json(session, collected.errors))
+    else:
+        print_session(session, collected.errors, sys.stdout, verbose=verbose)
+    if session.count(CaseOutcome.BROKEN):
+        return EXIT_INTERNAL
+    if collected.errors:
+        return UsageError.exit_code
+    return 0 if all(result.outcome.good for result in session.results) else EXIT_WRONG
+
+
+@app.command("bisect")
+def bisect_command(
+    file: File,
+    good: Annotated[
+        str,
+        typer.Option(
+            "--good", help="A release (3.6.0), flags in one text, or a backend.", show_default=False
+        ),
+    ],
+    bad: Annotated[
+        str, typer.Option("--bad", help="The same, where the verdict is another.", show_default=False)
+    ],
+    over: Annotated[
+        str | None,
+        typer.Option(
+            "--over", help="compilers, flags or backends, where it is not plain.", show_default=False
+        ),
+    ] = None,
+    question: Annotated[
+        str,
+        typer.Option(
+            "--ask",
+            help="verdict: right, wrong, error or crash; of releases also compiles, and fills: how many, when.",
+        ),
+    ] = "verdict",
+    function: Function = None,
+    inputs: Inputs = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random inputs.")] = 0,
+    iree_flags: IreeFlags = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Fetch releases without asking.")] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep", help="Keep the IR of both sides of a change in this folder.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Which compiler release, flag or backend changed the verdict.
+
+    There are four verdicts: right, wrong, error, crash. Releases of iree-base-compiler come from PyPI, each
+    into an environment of its own that is kept; you are asked before anything is fetched. Flags and backends
+    are tried on the emulated device.
+
+    \b
+    Examples:
+      aiepipe bisect old.mlir --good 3.6.0 --bad 3.13.0
+      aiepipe bisect mlir/fill.mlir --good 3.6.0 --bad 3.13.0 --ask fills --keep changed
+      aiepipe bisect mlir/matmul.mlir --good "" --bad="--iree-opt-level=O3 --iree-opt-data-tiling"
+      aiepipe bisect mlir/matmul.mlir --good builtin --bad iree-amd-aie
+    """
+    from .flows.bisect import bisect  # noqa: PLC0415  (keeps --help fast)
+    from .flows.bisect_options import BisectOptions  # noqa: PLC0415
+    from .flows.compiler_wheels import WheelReleases  # noqa: PLC0415
+    from .report.bisect import bisection_json, print_bisection  # noqa: PLC0415
+
+    options = BisectOptions(
+        file=file,
+        good=good,
+        bad=bad,
+        over=over,
+        question=question,
+        function=function,
+        inputs=tuple(inputs or ()),
+        seed=seed,
+        iree_flags=tuple(iree_flags or ()),
+        yes=yes,
+        keep=keep,
+    )
+    with progress_line() as progress:
+        report = bisect(options, WheelReleases(), _confirm, progress)
+    if as_json:
+        sys.stdout.write(bisection_json(report))
+    else:
+        print_bisection(report, sys.stdout)
+    return 0
+
+
+def _confirm(question: str) -> bool:
+    """Asks on the terminal; where there is none, nobody said yes."""
+    return sys.stdin.isatty() and typer.confirm(question, default=False, err=True)

@@ -47,10 +47,9 @@ def test_every_sample_says_what_is_expected_and_compiles(compiler: Compiler, sam
     text = sample.read_text()
     header = [line for line in text.split("\n") if line.startswith("//")]
     assert header
-    assert any("run: " in line and "--expected-output" in line for line in header)
     program = compiler.compile(sample.name, text)
     assert program.refused == ()
     (function,) = program.functions
-    inputs = sum(line.count("--input ") for line in header)
-    outputs = sum(line.count("--expected-output ") for line in header)
+    inputs = sum(line.startswith("// input: ") for line in header)
+    outputs = sum(line.startswith("// output: ") for line in header)
     assert (inputs, outputs) == (len(function.arguments), len(function.results))

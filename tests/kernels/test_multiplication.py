@@ -33,7 +33,12 @@ def test_the_text_of_a_small_one() -> None:
     assert matmul(2, 3, 4, "i8", "i32", fill=-1) == (
         "// 2x3xi32: -1 + A @ B, with A 2x4xi8 and B 4x3xi8.\n"
         "// IREE makes one dispatch; the fill is fused into it, so its HAL IR has no fill.\n"
-        "// run: --input 2x4xi8=1 --input 4x3xi8=2 --expected-output 2x3xi32=7\n"
+        "//\n"
+        "// aiepipe-test\n"
+        "// input: 2x4xi8=1\n"
+        "// input: 4x3xi8=2\n"
+        "// output: 2x3xi32=7\n"
+        "// fills: none\n"
         "func.func @matmul(%arg0: tensor<2x4xi8>, %arg1: tensor<4x3xi8>) -> tensor<2x3xi32> {\n"
         "  %c-1_i32 = arith.constant -1 : i32\n"
         "  %0 = tensor.empty() : tensor<2x3xi32>\n"
@@ -101,7 +106,7 @@ def test_every_value_is_exact(
 
 
 def test_a_header_example_wraps_as_the_type_does() -> None:
-    assert "--expected-output 1x1xi8=-56\n" in matmul(1, 1, 100, "i8", "i8", fill=0)
+    assert "// output: 1x1xi8=-56\n" in matmul(1, 1, 100, "i8", "i8", fill=0)
 
 
 @pytest.mark.parametrize(

@@ -1026,7 +1026,7 @@ def bisect_command(
         str,
         typer.Option(
             "--ask",
-            help="verdict: right, wrong, error or crash; of releases also compiles, and fills: how many, when.",
+            help="verdict: right, wrong, error, crash; of releases also compiles, and fills: how many, when.",
         ),
     ] = "verdict",
     function: Function = None,

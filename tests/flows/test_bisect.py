@@ -217,7 +217,8 @@ def test_fills_are_counted_where_they_stand() -> None:
         (
             "func.func @main(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %c: tensor<4x4xf32>) "
             "-> tensor<4x4xf32> { "
-            "%0 = linalg.matmul_transpose_b ins(%a, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32> return %0 : tensor<4x4xf32> }",
+            "%0 = linalg.matmul_transpose_b ins(%a, %b : tensor<4x8xf32>, tensor<4x8xf32>) "
+            "outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32> return %0 : tensor<4x4xf32> }",
             "3.5.0",
             "3.8.0",
             "verdict",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from .emulation import Emulation, current
-from .events import Direction, HostRead, HostWrite, Labelled, Mapped, Synced, Via, call_site
+from .events import Declared, Direction, HostRead, HostWrite, Labelled, Mapped, Nested, Synced, Via, call_site
 from .memory import Bytes, CachedMemory
 from .overloads import bound, choose
 from .space import Allocation
@@ -102,6 +102,8 @@ class bo:  # noqa: N801
         self._host_offset = parent._host_offset + offset
         # XRT adds only the innermost offset to the device address: a window of a window is off
         self._device_offset = offset
+        if self._host_offset != offset and self.emulation.events.active:
+            self.emulation.events.emit(Nested(self.allocation.id, self._host_offset, size, call_site()))
 
     # ----------------------------------------------------------------- pyxrt
 
@@ -153,8 +155,9 @@ class bo:  # noqa: N801
             raise RuntimeError("GMIO sync is not supported: Operation not supported")
         self._observe()
         if self.emulation.events.active:
+            window = None if self._parent is None else (self._host_offset, self._size)
             self.emulation.events.emit(
-                Synced(self.allocation.id, self._host_offset + offset, length, way, call_site())
+                Synced(self.allocation.id, self._host_offset + offset, length, way, call_site(), window)
             )
         self.memory.sync(way, self._host_offset + offset, length)
 
@@ -173,6 +176,12 @@ class bo:  # noqa: N801
         self._observe()
         self._emit_read(offset_bytes, length_bytes, Via.DECLARED)
         self.memory.mark_read(self._host_offset + offset_bytes, length_bytes)
+
+    def declare_output(self, offset_bytes: int, length_bytes: int) -> None:
+        """Says that kernels write all of this range and do not read it."""
+        if self.emulation.events.active:
+            event = Declared(self.allocation.id, self._host_offset + offset_bytes, length_bytes)
+            self.emulation.events.emit(event)
 
     @property
     def label(self) -> str:

@@ -137,9 +137,9 @@ class Emulation:
 
     def free(self, allocation_id: int) -> None:
         """The last handle is gone."""
-        self.space.free(allocation_id)
         if self.events.active:
             self.events.emit(Freed(allocation_id))
+        self.space.free(allocation_id)
 
     def observe(self, allocation: Allocation) -> None:
         """Accounts for what was stored through views of `allocation` since the last call."""

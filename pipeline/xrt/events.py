@@ -128,6 +128,27 @@ class Synced:
     length_bytes: int
     direction: Direction
     site: Site
+    window: tuple[int, int] | None = None
+    """Offset and length of the sub-buffer that was asked; None: the whole buffer was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A sub-buffer of a sub-buffer was made; the host's bytes are at this offset, the device's are not."""
+
+    allocation: int
+    offset_bytes: int
+    length_bytes: int
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The host program says that kernels write all of this range and do not read it."""
+
+    allocation: int
+    offset_bytes: int
+    length_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +218,8 @@ Event = (
     | HostWrite
     | HostRead
     | Synced
+    | Nested
+    | Declared
     | RunStarted
     | DeviceRead
     | DeviceWrite

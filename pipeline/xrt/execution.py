@@ -218,6 +218,9 @@ class Execution:
         for index, (operand, part) in enumerate(zip(operands, parts, strict=True)):
             if self._wants_sync_to(operand.binding.access, index in chosen):
                 self._sync_unsynced(part)
+        for operand, part in zip(operands, parts, strict=True):
+            if operand.binding.access is Access.WRITE and part.length_bytes:
+                session.declare_output(self._buffer(part.buffer), part.offset_bytes, part.length_bytes)
         session.launch(kernel, [self._handle(part) for part in parts])
         written = [
             (i, p) for i, (o, p) in enumerate(zip(operands, parts, strict=True)) if o.binding.access.writes

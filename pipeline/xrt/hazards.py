@@ -29,7 +29,7 @@ class Hazard:
     fix: str
 
 
-_E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.PORTABILITY
+_E, _W, _I, _P = Severity.ERROR, Severity.WARNING, Severity.PORTABILITY, Severity.PERFORMANCE
 
 HAZARDS: Mapping[str, Hazard] = {
     hazard.id: hazard
@@ -152,6 +152,14 @@ HAZARDS: Mapping[str, Hazard] = {
             "write {buffer} (and sync it) before the run starts",
         ),
         Hazard(
+            "S015",
+            "UNWRITTEN_OUTPUT",
+            _W,
+            _ALL,
+            "a run completed and did not write {bytes} of {buffer}, which it was said to write",
+            "look at the kernel and at its instruction stream: part of the output is what it was before",
+        ),
+        Hazard(
             "S016",
             "ALIAS",
             _W,
@@ -168,12 +176,68 @@ HAZARDS: Mapping[str, Hazard] = {
             "sync to the device after host writes, from the device before host reads",
         ),
         Hazard(
+            "S018",
+            "SYNC_PAST_WINDOW",
+            _E,
+            _ALL,
+            "a sync of a sub-buffer of {buffer} goes {bytes} past its end: XRT checks only the parent's",
+            "sync no more than the sub-buffer's size at {current}",
+        ),
+        Hazard(
             "S019",
             "INSTRUCTIONS_MODIFIED",
             _E,
             _ALL,
             "the host changes the instruction buffer {buffer} while a run that executes it may be in flight",
             "wait for the run before the write at {current}",
+        ),
+        Hazard(
+            "P101",
+            "NEEDLESS_SYNC",
+            _P,
+            _CACHED,
+            "this sync of {bytes} of {buffer} moves nothing: no line is dirty, no result waits",
+            "leave out the sync at {current}",
+        ),
+        Hazard(
+            "P102",
+            "DOUBLE_SYNC",
+            _P,
+            _CACHED,
+            "{bytes} of {buffer} are synced twice, and nothing happened between",
+            "leave out the sync at {current}",
+        ),
+        Hazard(
+            "P103",
+            "SPARSE_SYNC",
+            _P,
+            _CACHED,
+            "the whole of {buffer} is synced, of which less than a quarter needs it",
+            "sync the range that was written: sync(direction, size, offset)",
+        ),
+        Hazard(
+            "L001",
+            "FREED_IN_FLIGHT",
+            _E,
+            _ALL,
+            "{buffer} is freed while a run that uses it may still be in flight",
+            "keep the buffer until wait() has returned",
+        ),
+        Hazard(
+            "L003",
+            "VIEW_OUTLIVES_BUFFER",
+            _E,
+            _ALL,
+            "a view of {buffer} is still held, and its buffer is gone: pyxrt's map() keeps nothing alive",
+            "keep the buffer as long as the view that was taken at {current}",
+        ),
+        Hazard(
+            "L004",
+            "NESTED_WINDOW",
+            _E,
+            _ALL,
+            "a sub-buffer of a sub-buffer of {buffer}: XRT gives the device the address of other bytes",
+            "make the sub-buffer from the root buffer, with the sum of the offsets",
         ),
     )
 }

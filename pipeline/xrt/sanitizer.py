@@ -16,6 +16,7 @@ from .emulation import Emulation
 from .events import (
     Allocated,
     BoundArgument,
+    Declared,
     DeviceRead,
     DeviceWrite,
     Direction,
@@ -25,6 +26,7 @@ from .events import (
     HostWrite,
     Labelled,
     Mapped,
+    Nested,
     RunFinished,
     RunObserved,
     RunStarted,
@@ -33,7 +35,9 @@ from .events import (
 )
 from .findings import Findings
 from .flights import FINAL_STATES, Flight, Flights, intersection
+from .lifetimes import Alive, Lifetimes
 from .memory import LINE_BYTES, Coherency, line_range
+from .redundancy import judge_sync
 from .shadow import (
     DEVICE,
     HOST,
@@ -64,15 +68,18 @@ class Sanitizer:
         *,
         suppress: Sequence[str] = (),
         has_views: Callable[[int], bool] = lambda _: False,
+        outliving: Callable[[int], Alive | None] = lambda _: None,
     ) -> None:
         self._cached = coherency is not Coherency.COHERENT
         self._has_views = has_views
+        self._outliving = outliving
         self._shadows: dict[int, Shadow] = {}
         self._flights = Flights()
         self._failed: dict[int, str] = {}
         self._origins: list[tuple[str, Site]] = []
         self._origin_numbers: dict[tuple[str, Site], int] = {}
         self._found = Findings(suppress)
+        self._lifetimes = Lifetimes(self._found, self._flights)
         self._time = 0
 
     @classmethod
@@ -82,7 +89,12 @@ class Sanitizer:
         def has_views(allocation: int) -> bool:
             return any(a.id == allocation and a.memory.has_views for a in emulation.space)
 
-        sanitizer = cls(emulation.settings.cache.coherency, suppress=suppress, has_views=has_views)
+        def outliving(allocation: int) -> Alive | None:
+            memory = next((a.memory for a in emulation.space if a.id == allocation), None)
+            return None if memory is None else lambda: memory.has_views
+
+        coherency = emulation.settings.cache.coherency
+        sanitizer = cls(coherency, suppress=suppress, has_views=has_views, outliving=outliving)
         emulation.events.observers.append(sanitizer.observe)
         return sanitizer
 
@@ -108,16 +120,11 @@ class Sanitizer:
     def observe(self, event: Event) -> None:
         """Takes one event of the stream."""
         self._time += 1
+        if not isinstance(event, Freed):
+            self._lifetimes.look()
         match event:
-            case Allocated():
-                self._shadows[event.allocation] = Shadow(event.size_bytes, event.label)
-            case Labelled():
-                shadow = self._shadows.get(event.allocation)
-                if shadow is not None:
-                    shadow.label = event.label
-            case Freed():
-                self._results_left(event.allocation)
-                self._shadows.pop(event.allocation, None)
+            case Allocated() | Labelled() | Freed() | Nested() | Declared():
+                self._buffer_event(event)
             case Mapped():
                 self._mapped(event)
             case HostWrite():
@@ -133,9 +140,31 @@ class Sanitizer:
             case DeviceWrite():
                 self._device_write(event)
             case RunFinished():
+                if event.state == _COMPLETED:
+                    self._unwritten(event.run)
                 self._shared_lines(event.run)
             case RunObserved():
                 self._observed(event)
+
+    def _buffer_event(self, event: Allocated | Labelled | Freed | Nested | Declared) -> None:
+        """What a buffer is, not what it holds."""
+        if isinstance(event, Allocated):
+            self._shadows[event.allocation] = Shadow(event.size_bytes, event.label)
+            return
+        shadow = self._shadows.get(event.allocation)
+        if shadow is None:
+            return
+        match event:
+            case Labelled():
+                shadow.label = event.label
+            case Freed():
+                self._results_left(event.allocation)
+                del self._shadows[event.allocation]
+                self._lifetimes.freed(event.allocation, shadow, self._outliving(event.allocation))
+            case Nested():
+                self._lifetimes.nested(shadow, event)
+            case Declared():
+                shadow.declared.add((event.offset_bytes, event.length_bytes))
 
     # ----------------------------------------------------------------- the host
 
@@ -214,6 +243,11 @@ class Sanitizer:
         first, end = line_range(event.offset_bytes, event.length_bytes)
         low, length = first * LINE_BYTES, (end - first) * LINE_BYTES
         current = AccessRecord(f"sync {event.direction.value}", str(event.site))
+        judge_sync(self._found, shadow, event, unseen_stores=self._has_views(event.allocation))
+        if event.window is not None:
+            past, window_end = event.offset_bytes + event.length_bytes, sum(event.window)
+            if past > window_end:
+                self._found.report("S018", shadow, ((window_end, past - window_end),), current=current)
         for flight, argument in self._flights.using(event.allocation, low, length):
             self._found.report(
                 "S010",
@@ -326,6 +360,26 @@ class Sanitizer:
                 shadow.view = shadow.mapped[1]
             if shadow is not None:
                 shadow.racing = type(shadow.racing)()
+
+    def _unwritten(self, run: int) -> None:
+        """Bytes that the run was said to write, and did not."""
+        flight = self._flights.get(run)
+        for argument in () if flight is None else flight.arguments:
+            shadow = self._shadows.get(argument.allocation)
+            if shadow is None or flight is None:
+                continue
+            end = argument.offset_bytes + argument.length_bytes
+            for low, length in sorted(shadow.declared):
+                if low < argument.offset_bytes or low + length > end:
+                    continue
+                missing = np.ones(length, np.bool_)
+                for allocation, offset, size in flight.wrote:
+                    if allocation == argument.allocation and offset + size > low:
+                        missing[max(offset - low, 0) : offset + size - low] = False
+                if missing.any():
+                    current = AccessRecord("run completed", str(flight.site), run)
+                    ranges = ranges_of(missing, low)
+                    self._found.report("S015", shadow, ranges, current=current, argument=argument.index)
 
     def _shared_between(self, flight: Flight, one: BoundArgument, other: BoundArgument) -> None:
         shadow = self._shadows.get(one.allocation)

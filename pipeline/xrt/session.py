@@ -178,6 +178,12 @@ class Session:
         self.log.add(EventKind.READ, buffer.name, offset, length, note)
         return data
 
+    def declare_output(self, buffer: DeviceBuffer, offset: int, length: int) -> None:
+        """Tells the emulated device's observers that the next kernel writes all of the range."""
+        declare = getattr(buffer.handle, "declare_output", None)
+        if declare is not None:
+            declare(offset, length)
+
     def sync_to(self, buffer: DeviceBuffer, offset: int, length: int, note: str = "") -> None:
         """Syncs the range to the device."""
         self._sync(buffer, offset, length, to_device=True)

@@ -60,6 +60,8 @@ class Shadow:
         self.written: dict[int, int] = {}
         self.syncs: deque[PastSync] = deque(maxlen=_REMEMBERED_SYNCS)
         self.racing = Intervals()
+        self.declared: set[tuple[int, int]] = set()
+        """Ranges that a kernel is said to write whole, as (offset, length)."""
         self.mapped: tuple[int, Site] | None = None
         self.view: Site | None = None
         """Where a view was taken that could read what the device wrote last."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aiepipe.errors import UsageError
-from aiepipe.verdict import SyncFinding
+from aiepipe.verdict import Severity, SyncFinding
 from aiepipe.xrt import emulated_pyxrt
 from aiepipe.xrt.emulation import Settings
 from aiepipe.xrt.hosting import run_script
@@ -54,7 +54,8 @@ def run(path: Path, arguments: list[str]) -> tuple[int, tuple[SyncFinding, ...]]
 )
 def test_right_as_it_stands(corpus: Path, program: HostProgram, capsys: pytest.CaptureFixture[str]) -> None:
     code, findings = run(PROGRAMS / program.file, program.arguments(corpus))
-    assert (code, findings) == (0, ())
+    # mlir-air syncs its inputs back, too: right, and slower
+    assert (code, [f for f in findings if f.severity is not Severity.PERFORMANCE]) == (0, [])
     assert capsys.readouterr().out == "PASS!\n"
 
 

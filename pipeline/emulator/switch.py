@@ -2,14 +2,14 @@
 
 It holds the configuration words of its master and slave ports and packet rules; `fabric.Fabric` follows the
 circuit-switched connections. A packet-switched slave port is an end of one route and the beginning of
-others: `PacketInput`. Register meanings: facts/aie2-isa.md section 7.
+others: `PacketInput`. What the configuration words say: npu/switching.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..npu.registers import register
+from ..npu.switching import master_setting, packet_rule, slave_setting
 from ..npu.topology import (
     MASTERS,
     SLAVES,
@@ -17,29 +17,12 @@ from ..npu.topology import (
     Bundle,
     Port,
     TileAddress,
-    TileKind,
 )
 from .fabric import Active, Fabric, Relay
 from .packets import STREAM_ID_MASK
 from .streams import WORDS_PER_SWITCH, Fifo, Route, Sink, Words
 
 _ARBITERS = 8
-
-_MASTER = register(TileKind.COMPUTE, "STREAM_SWITCH_MASTER")
-_SLAVE = register(TileKind.COMPUTE, "STREAM_SWITCH_SLAVE")
-_SLOT = register(TileKind.COMPUTE, "STREAM_SWITCH_SLOT")
-_MASTER_ENABLE = _MASTER.field("MASTER_ENABLE").mask
-_MASTER_PACKET = _MASTER.field("PACKET_ENABLE").mask
-_DROP_HEADER = _MASTER.field("DROP_HEADER").mask
-_CONFIGURATION = _MASTER.field("CONFIGURATION")
-_SLAVE_ENABLE = _SLAVE.field("SLAVE_ENABLE").mask
-_SLAVE_PACKET = _SLAVE.field("PACKET_ENABLE").mask
-_SLOT_ENABLE = _SLOT.field("ENABLE").mask
-_SLOT_ID, _SLOT_MASK = _SLOT.field("ID"), _SLOT.field("MASK")
-_SLOT_MSEL, _SLOT_ARBITER = _SLOT.field("MSEL"), _SLOT.field("ARBIT")
-
-# a packet-switched master's CONFIGURATION: arbiter in 2:0, mask of msel values in 6:3
-_ARBITER_MASK, _MSEL_SHIFT = 7, 3
 
 
 class Arbiter:
@@ -102,11 +85,11 @@ class StreamSwitch:
 
     def enabled(self, slave: int) -> bool:
         """Whether the slave port takes words."""
-        return bool(self.slaves[slave] & _SLAVE_ENABLE)
+        return slave_setting(self.slaves[slave]).enabled
 
     def packet_input(self, slave: int) -> PacketInput | None:
         """The packet-switched side of a slave port; None where it is circuit-switched."""
-        if not self.slaves[slave] & _SLAVE_PACKET:
+        if not slave_setting(self.slaves[slave]).packet:
             return None
         found = self._inputs.get(slave)
         if found is None:
@@ -132,30 +115,25 @@ class StreamSwitch:
         """Circuit-switched masters that name this slave."""
         return [
             MASTERS[self.kind][number]
-            for number, word in enumerate(self.masters)
-            if word & _MASTER_ENABLE
-            and not word & _MASTER_PACKET
-            and _CONFIGURATION.get(word) & 0x1F == slave
+            for number, setting in enumerate(map(master_setting, self.masters))
+            if setting.enabled and not setting.packet and setting.slave == slave
         ]
 
     def packet_masters(self, arbiter: int, msel: int) -> list[tuple[Port, bool]]:
         """Packet-switched masters that listen to (arbiter, msel), with whether they drop the header."""
-        found: list[tuple[Port, bool]] = []
-        for number, word in enumerate(self.masters):
-            if not (word & _MASTER_ENABLE and word & _MASTER_PACKET):
-                continue
-            configuration = _CONFIGURATION.get(word)
-            if configuration & _ARBITER_MASK == arbiter and configuration >> _MSEL_SHIFT & 1 << msel:
-                found.append((MASTERS[self.kind][number], bool(word & _DROP_HEADER)))
-        return found
+        return [
+            (MASTERS[self.kind][number], setting.drop_header)
+            for number, setting in enumerate(map(master_setting, self.masters))
+            if setting.listens(arbiter, msel)
+        ]
 
     def rule(self, slave: int, header: int) -> tuple[int, int] | None:
         """(arbiter, msel) of the first rule that the packet's id matches."""
         stream_id = header & STREAM_ID_MASK
         for word in self.slots[slave * SLOTS_PER_SLAVE : (slave + 1) * SLOTS_PER_SLAVE]:
-            mask = _SLOT_MASK.get(word)
-            if word & _SLOT_ENABLE and stream_id & mask == _SLOT_ID.get(word) & mask:
-                return _SLOT_ARBITER.get(word), _SLOT_MSEL.get(word)
+            rule = packet_rule(word)
+            if rule.matches(stream_id):
+                return rule.arbiter, rule.msel
         return None
 
 

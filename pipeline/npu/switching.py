@@ -8,6 +8,7 @@ arbiter with one msel value. Source: aie-rt's stream switch driver (MIT); checke
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from .limits import PACKET_IDS
@@ -18,6 +19,9 @@ from .topology import TileKind
 _MASTER = register(TileKind.COMPUTE, "STREAM_SWITCH_MASTER")
 _SLAVE = register(TileKind.COMPUTE, "STREAM_SWITCH_SLAVE")
 _SLOT = register(TileKind.COMPUTE, "STREAM_SWITCH_SLOT")
+
+_KEPT = 1 << 10
+"""Words taken apart that are kept; a design has some dozens of different ones."""
 
 # a master's CONFIGURATION: the slave's number, or arbiter and mask of msel values
 _SLAVE_MASK, _ARBITER_MASK, _MSEL_SHIFT = 0x1F, 7, 3
@@ -58,13 +62,16 @@ class PacketRule:
     arbiter: int
     msel: int
 
+    def matches(self, stream_id: int) -> bool:
+        """Whether packets with this id follow the rule."""
+        return self.enabled and stream_id & self.mask == self.stream_id & self.mask
+
     def ids(self) -> frozenset[int]:
         """The packet ids that match; none where the rule is not enabled."""
-        if not self.enabled:
-            return frozenset()
-        return frozenset(i for i in range(PACKET_IDS) if i & self.mask == self.stream_id & self.mask)
+        return frozenset(filter(self.matches, range(PACKET_IDS)))
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def master_setting(word: int) -> MasterSetting:
     """What a STREAM_SWITCH_MASTER word says."""
     fields = _MASTER.decode(word)
@@ -79,12 +86,14 @@ def master_setting(word: int) -> MasterSetting:
     )
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def slave_setting(word: int) -> SlaveSetting:
     """What a STREAM_SWITCH_SLAVE word says."""
     fields = _SLAVE.decode(word)
     return SlaveSetting(bool(fields["SLAVE_ENABLE"]), bool(fields["PACKET_ENABLE"]))
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def packet_rule(word: int) -> PacketRule:
     """What a STREAM_SWITCH_SLOT word says."""
     fields = _SLOT.decode(word)

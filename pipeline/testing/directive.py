@@ -65,7 +65,7 @@ def apply(draft: Draft, name: str, text: str) -> None:
         near = difflib.get_close_matches(name, DIRECTIVES, 1)
         raise UsageError(
             f"there is no directive {name!r}",
-            remedy=f"did you mean {near[0]!r}? " * bool(near)
+            remedy=(f"did you mean {near[0]!r}? " if near else "")
             + f"known: {', '.join(DIRECTIVES)}; an empty comment line ends the block",
         )
     if name in draft.seen and not known.many:

@@ -151,9 +151,8 @@ def explain_module(data: bytes) -> Module:
         explain = explain_xclbin if kernel.kind is ContainerKind.XCLBIN else explain_pdi
         container = None
         if kernel.container:
-            place = data.find(kernel.container)
             container = _once(
-                kernel.container, containers, explained, lambda raw, e=explain, at=place: e(raw, base=at)
+                kernel.container, containers, explained, lambda raw, e=explain: e(raw, base=data.find(raw))
             )
         runs = tuple(
             _once(

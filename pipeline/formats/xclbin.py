@@ -36,19 +36,45 @@ _ALIGNMENT = 8
 
 
 class SectionKind(enum.IntEnum):
-    """Kinds of section that NPU files have; XRT knows some more."""
+    """XRT's kinds of section (xclbin.h). NPU files have 2, 6, 7, 8, 26, 27 and 32, older ones some more."""
 
+    BITSTREAM = 0
+    CLEARING_BITSTREAM = 1
     EMBEDDED_METADATA = 2
+    FIRMWARE = 3
+    DEBUG_DATA = 4
+    SCHED_FIRMWARE = 5
     MEM_TOPOLOGY = 6
     CONNECTIVITY = 7
     IP_LAYOUT = 8
+    DEBUG_IP_LAYOUT = 9
+    DESIGN_CHECK_POINT = 10
+    CLOCK_FREQ_TOPOLOGY = 11
+    MCS = 12
+    BMC = 13
     BUILD_METADATA = 14
+    KEYVALUE_METADATA = 15
+    USER_METADATA = 16
+    DNA_CERTIFICATE = 17
     PDI = 18
+    BITSTREAM_PARTIAL_PDI = 19
+    PARTITION_METADATA = 20
+    EMULATION_DATA = 21
     SYSTEM_METADATA = 22
+    SOFT_KERNEL = 23
+    ASK_FLASH = 24
     AIE_METADATA = 25
     ASK_GROUP_TOPOLOGY = 26
     ASK_GROUP_CONNECTIVITY = 27
+    SMARTNIC = 28
+    AIE_RESOURCES = 29
+    OVERLAY = 30
+    VENDER_METADATA = 31
     AIE_PARTITION = 32
+    IP_METADATA = 33
+    AIE_RESOURCES_BIN = 34
+    AIE_TRACE_METADATA = 35
+    DTBO = 36
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from .report.failure import error_json, error_text
 from .report.json_report import report_json
 from .report.progress import progress_line
 from .report.terminal import print_report
-from .verdict import Agreement, BuildRunReport
+from .verdict import Agreement, BuildRunReport, SyncFinding
 
 EXIT_WRONG = 1
 EXIT_INTERNAL = 70
@@ -110,6 +110,7 @@ def _show(
     verbose: bool,
     condition: Callable[[Options, BuildRunReport], str | None] | None = None,
     page: tuple[str | None, str | None] = (None, None),
+    sarif: str | None = None,
 ) -> int:
     """Runs a flow under a progress line, prints its report, and gives the exit code. `page` are the HTML
     file to write and the JSON report to compare with."""
@@ -121,6 +122,7 @@ def _show(
     before = None if earlier is None else read_earlier(earlier)
     with progress_line() as progress:
         report = flow(options, progress)
+    _write_sarif(sarif, report.findings)
     if path is not None:
         write_html(report, path, before, earlier or "")
     if as_json:
@@ -134,6 +136,14 @@ def _show(
         return 0
     sys.stderr.write(failed + "\n")
     return ConditionNotMet.exit_code
+
+
+def _write_sarif(path: str | None, findings: Sequence[SyncFinding]) -> None:
+    if path is not None:
+        from .flows.program_directory import write_file  # noqa: PLC0415
+        from .report.sarif import findings_sarif  # noqa: PLC0415
+
+        write_file(Path(path), findings_sarif(findings).encode())
 
 
 def _print_version(wanted: bool) -> None:
@@ -285,6 +295,21 @@ Closeness = Annotated[
         show_default=False,
     ),
 ]
+HostCache = Annotated[
+    str, typer.Option("--coherency", help="The emulated host cache: x86-clflush, inv-on-from or coherent.")
+]
+Suppress = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suppress", help="A hazard not to report: S013, or S013@*/driver.py:12.", show_default=False
+    ),
+]
+Sarif = Annotated[
+    str | None,
+    typer.Option(
+        "--sarif", help="Write the sanitizer's findings to this file, as SARIF 2.1.0.", show_default=False
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
@@ -350,6 +375,9 @@ def build_run_command(
     tolerance: Closeness = None,
     iree_flags: IreeFlags = None,
     check: CheckCores = False,
+    coherency: HostCache = "x86-clflush",
+    suppress: Suppress = None,
+    sarif: Sarif = None,
     trace: TraceFile = None,
     trace_instructions: TraceInstructions = False,
     html: Html = None,
@@ -396,6 +424,8 @@ def build_run_command(
             check_cores=check,
             trace=trace,
             trace_instructions=trace_instructions,
+            coherency=coherency,
+            suppress=tuple(suppress or ()),
             record=html is not None,
         ),
         oracle=oracle,
@@ -407,6 +437,7 @@ def build_run_command(
         options,
         as_json=as_json,
         verbose=verbose,
+        sarif=sarif,
         condition=lambda asked, report: failed_condition(asked.settings, report),
         page=(html, html_earlier),
     )
@@ -490,6 +521,9 @@ def run_command_line(
     engine: Engine = "jit",
     fail_on: FailOn = None,
     check: CheckCores = False,
+    coherency: HostCache = "x86-clflush",
+    suppress: Suppress = None,
+    sarif: Sarif = None,
     trace: TraceFile = None,
     trace_instructions: TraceInstructions = False,
     html: Html = None,
@@ -529,6 +563,8 @@ def run_command_line(
             check_cores=check,
             trace=trace,
             trace_instructions=trace_instructions,
+            coherency=coherency,
+            suppress=tuple(suppress or ()),
             record=html is not None,
         ),
     )
@@ -537,6 +573,7 @@ def run_command_line(
         options,
         as_json=as_json,
         verbose=verbose,
+        sarif=sarif,
         condition=lambda asked, report: failed_condition(asked.settings, report),
         page=(html, html_earlier),
     )
@@ -693,6 +730,7 @@ def sync_matrix_command(
     backend: Backend = "builtin",
     backend_options: BackendOptions = None,
     iree_flags: IreeFlags = None,
+    sarif: Sarif = None,
     as_json: Json = False,
 ) -> int:
     """Run a program under every combination of syncs: which sync is missing when runs are wrong?
@@ -726,6 +764,7 @@ def sync_matrix_command(
     )
     with progress_line() as progress:
         matrix = sync_matrix(options, progress)
+    _write_sarif(sarif, matrix.findings)
     if as_json:
         sys.stdout.write(matrix_json(matrix))
     else:

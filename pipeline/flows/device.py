@@ -17,6 +17,7 @@ from ..xrt.child_device import ChildDevice
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings, current
+from ..xrt.memory import CacheModel, Coherency
 from ..xrt.policy import SyncPolicy, named
 from ..xrt.sanitizer import Sanitizer
 from .activity import summarised
@@ -24,6 +25,7 @@ from .program_directory import write_file
 
 DEVICES = ("auto", "hardware", "emulated")
 ENGINES = ("jit", "plain")
+COHERENCIES = tuple(policy.value for policy in Coherency)
 HAZARD = "hazard"
 ARRAY = "array"
 CONDITIONS = (HAZARD, ARRAY)
@@ -38,7 +40,8 @@ class RunSettings:
 
     `check_cores` watches cores and their memories; `trace` is the file for a timeline, which has each bundle
     too with `trace_instructions`; `record` keeps one for the report. `fail_on` is one or several of
-    CONDITIONS, with commas.
+    CONDITIONS, with commas. `suppress` are hazards that the sanitizer keeps to itself: "S013", or
+    "S013@*/driver.py:12" with a pattern of the place.
     """
 
     device: str = "auto"
@@ -52,10 +55,16 @@ class RunSettings:
     trace: str | None = None
     trace_instructions: bool = False
     record: bool = False
+    coherency: str = Coherency.X86_CLFLUSH.value
+    suppress: tuple[str, ...] = ()
 
     def check(self) -> SyncPolicy:
         """The policy, after all names were checked. Raises UsageError."""
-        for what, value, known in (("device", self.device, DEVICES), ("engine", self.engine, ENGINES)):
+        for what, value, known in (
+            ("device", self.device, DEVICES),
+            ("engine", self.engine, ENGINES),
+            ("coherency policy", self.coherency, COHERENCIES),
+        ):
             if value not in known:
                 raise UsageError(f"no {what} is called {value!r}", remedy=f"one of: {', '.join(known)}")
         for name in self.conditions:
@@ -125,7 +134,10 @@ def open_device(settings: RunSettings) -> OpenedDevice:
     plain = settings.engine == "plain" or settings.trace_instructions
     silicon = EmulatedSilicon("plain" if plain else "jit", watch)
     module, report = open_device_module(
-        settings.device, settings=Settings(seed=settings.coherency_seed, silicon=silicon)
+        settings.device,
+        settings=Settings(
+            seed=settings.coherency_seed, cache=CacheModel(Coherency(settings.coherency)), silicon=silicon
+        ),
     )
     if report.kind == "hardware":
         for asked, option in ((settings.trace, "--trace"), (settings.check_cores, "--check")):
@@ -135,7 +147,9 @@ def open_device(settings: RunSettings) -> OpenedDevice:
         return OpenedDevice(ChildDevice(HostedDevice(hardware=True, sanitize=sanitize)), report)
     if watch.timeline is not None:
         current().events.observers.append(HostTrace(watch.timeline).observe)
-    return OpenedDevice(module, report, Sanitizer.attach(current()), watch, settings.trace)
+    return OpenedDevice(
+        module, report, Sanitizer.attach(current(), suppress=settings.suppress), watch, settings.trace
+    )
 
 
 def failed_condition(settings: RunSettings, report: BuildRunReport) -> str | None:

@@ -178,7 +178,7 @@ class bo:  # noqa: N801
         self.memory.mark_read(self._host_offset + offset_bytes, length_bytes)
 
     def declare_output(self, offset_bytes: int, length_bytes: int) -> None:
-        """Says that kernels write all of this range and do not read it."""
+        """Says that the next kernel writes all of this range and does not read it."""
         if self.emulation.events.active:
             event = Declared(self.allocation.id, self._host_offset + offset_bytes, length_bytes)
             self.emulation.events.emit(event)

@@ -144,7 +144,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The host program says that kernels write all of this range and do not read it."""
+    """The host program says that the next kernel writes all of this range and does not read it."""
 
     allocation: int
     offset_bytes: int

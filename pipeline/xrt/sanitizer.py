@@ -369,7 +369,8 @@ class Sanitizer:
             if shadow is None or flight is None:
                 continue
             end = argument.offset_bytes + argument.length_bytes
-            for low, length in sorted(shadow.declared):
+            declared, shadow.declared = sorted(shadow.declared), set()
+            for low, length in declared:
                 if low < argument.offset_bytes or low + length > end:
                     continue
                 missing = np.ones(length, np.bool_)

@@ -61,7 +61,7 @@ class Shadow:
         self.syncs: deque[PastSync] = deque(maxlen=_REMEMBERED_SYNCS)
         self.racing = Intervals()
         self.declared: set[tuple[int, int]] = set()
-        """Ranges that a kernel is said to write whole, as (offset, length)."""
+        """Ranges that the next kernel is said to write whole, as (offset, length)."""
         self.mapped: tuple[int, Site] | None = None
         self.view: Site | None = None
         """Where a view was taken that could read what the device wrote last."""

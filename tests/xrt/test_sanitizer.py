@@ -398,6 +398,7 @@ def output_written_as_declared(host: Host) -> None:
     host.give_input()
     host.target.declare_output(0, 32)
     host.launch()
+    host.launch()  # of which nothing is said
 
 
 def window_synced_past_its_end(host: Host) -> None:

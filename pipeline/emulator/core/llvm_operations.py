@@ -107,16 +107,6 @@ def _insert(w: Lines, node: Value, args: list[Operand]) -> Operand:
     return w.assign(node.type, f"insertelement {args[0].typed}, {args[2].typed}, {index.typed}")
 
 
-def _float(name: str) -> Emitter:
-    def emit(w: Lines, node: Value, args: list[Operand]) -> Operand:
-        float_type = f"<{node.type.lanes} x float>" if node.type.is_vector else "float"
-        a, b = (w.assign(node.type, f"bitcast {x.typed} to {float_type}") for x in args)
-        result = w.assign(node.type, f"{name} {float_type} {a.text}, {b.text}")
-        return w.assign(node.type, f"bitcast {float_type} {result.text} to {llvm_type(node.type)}")
-
-    return emit
-
-
 _OPERATIONS: dict[str, Emitter] = {
     **{name: _binary(name) for name in ("add", "sub", "mul", "and", "or", "xor")},
     **{name: _shift(name) for name in ("shl", "lshr", "ashr")},
@@ -128,6 +118,4 @@ _OPERATIONS: dict[str, Emitter] = {
     "shuffle": _shuffle,
     "extract": _extract,
     "insert": _insert,
-    "f32_add": _float("fadd"),
-    "f32_mul": _float("fmul"),
 }

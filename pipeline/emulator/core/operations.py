@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import lru_cache
-
-import numpy as np
 
 from ...isa.semantics.value import Choice, Type, Value
 from .state import PlainValue
@@ -50,21 +47,6 @@ def as_signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-def _f32(bits: int) -> np.float32:
-    return np.frombuffer(bits.to_bytes(4, "little"), np.float32)[0]
-
-
-def _f32_operation(
-    function: Callable[[np.float32, np.float32], np.float32],
-) -> Callable[[int, int, int], int]:
-    def operate(a: int, b: int, _width: int) -> int:
-        with np.errstate(all="ignore"):
-            result = function(_f32(a), _f32(b))
-        return int(struct.unpack("<I", result.tobytes())[0])
-
-    return operate
-
-
 _LANE_BY_LANE: dict[str, Callable[[int, int, int], int]] = {
     "add": lambda a, b, _: a + b,
     "sub": lambda a, b, _: a - b,
@@ -81,8 +63,6 @@ _LANE_BY_LANE: dict[str, Callable[[int, int, int], int]] = {
     "ule": lambda a, b, _: a <= b,
     "slt": lambda a, b, width: as_signed(a, width) < as_signed(b, width),
     "sle": lambda a, b, width: as_signed(a, width) <= as_signed(b, width),
-    "f32_add": _f32_operation(np.add),
-    "f32_mul": _f32_operation(np.multiply),
 }
 
 

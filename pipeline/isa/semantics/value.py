@@ -2,8 +2,8 @@
 
 A `Value` is a node of a graph: what it computes, from which values, and of which type. Nothing is
 evaluated here; the engines do that (plainly, or through LLVM), so every operation must be total and
-exact: integers of a stated width that wrap, vectors lane by lane. Floats are bit patterns of 32-bit
-lanes; `f32_*` operations are IEEE 754 to nearest even.
+exact: integers of a stated width that wrap, vectors lane by lane. Floats are bit patterns; their
+arithmetic is written out in integers, as the chip's is not IEEE 754's.
 
 Operations (all lane-wise unless said otherwise; shifts take any unsigned amount, an amount of the width
 or more gives zero, or the sign for `ashr`):
@@ -16,7 +16,6 @@ or more gives zero, or the sign for `ashr`):
     clz                                             leading zeros, the width for zero
     bitcast                                         same bits, other lanes (lane 0 lowest)
     splat shuffle extract insert                    lanes; shuffle takes constant indices into (a, b)
-    f32_add f32_mul
     choose                                          by the value of its first argument, see `Value.choose`
 """
 
@@ -155,12 +154,6 @@ class Value:
 
     def clz(self) -> Value:
         return Value("clz", self.type, (self,))
-
-    def f32_add(self, other: Value) -> Value:
-        return self._same("f32_add", other)
-
-    def f32_mul(self, other: Value) -> Value:
-        return self._same("f32_mul", other)
 
     # Comparison: one bit per lane.
 

@@ -108,9 +108,11 @@ class Compiler:
                 except FreshProcessNeeded:
                     self._drop()
                     return self._ask(handler, arguments)
-            except (WorkerCrash, KeyboardInterrupt):
-                # an interrupted request's answer would be taken for the next one's
-                self._drop()
+            except BaseException as reason:
+                # the answer to a request that was interrupted (by a user, by a test runner's time limit)
+                # would be taken for the next one's
+                if isinstance(reason, WorkerCrash) or not isinstance(reason, Exception):
+                    self._drop()
                 raise
 
     def _ask(self, handler: str, arguments: Mapping[str, object]) -> Any:

@@ -25,7 +25,14 @@ from ..verify.comparison import compare
 from ..verify.reference import Reference, reference
 from ..verify.tolerance import parse_tolerance
 from .backend_options import backend_request
-from .build import compile_dispatches, describe_front_end, dispatch_reports, host_function
+from .build import (
+    compile_dispatches,
+    describe_front_end,
+    dispatch_reports,
+    host_function,
+    source_date_epoch,
+)
+from .content_store import ContentStore, content_key
 from .design_run import build_run_design
 from .device import RunSettings, open_device
 from .judgement import NUMPY, Expectation, Judge, Recomputable, given_expectations, numpy_expectations
@@ -59,9 +66,18 @@ class BuildRunOptions:
 
 
 def build_run(
-    options: BuildRunOptions, progress: Progress = silent, *, compiler: Compiler | None = None
+    options: BuildRunOptions,
+    progress: Progress = silent,
+    *,
+    compiler: Compiler | None = None,
+    source: SourceText | None = None,
+    builds: ContentStore | None = None,
+    look: bool = True,
 ) -> BuildRunReport:
     """Compiles, runs and compares. A `compiler` that the caller has started is used and closed.
+
+    `source` stands for the text of `options.file`; `builds` keeps what is built and gives what was;
+    without `look` the HAL IR is not inspected.
 
     Raises UsageError, CompileError, ArtifactError, DeviceError. Wrong numbers are no error: the report's
     `agreement` says so.
@@ -71,7 +87,7 @@ def build_run(
     if options.oracle not in ORACLES:
         raise UsageError(f"no oracle is called {options.oracle!r}", remedy=f"one of: {', '.join(ORACLES)}")
     clock = StageClock(progress)
-    source = read_source(options.file)
+    source = source or read_source(options.file)
     backend = registry.load(
         options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
     )
@@ -92,19 +108,27 @@ def build_run(
         with clock.stage("front end", "compiling with IREE") as notes:
             problem = pose(compiler, source, function=options.function, inputs=options.inputs)
             name = problem.function.name
-            program = compiler.compile(
-                source.file,
-                source.text,
-                flags=options.iree_flags,
-                scalars={name: problem.scalars},
-                functions=[name],
+            key = "" if builds is None else _build_key(options, source, problem)
+            kept = None if builds is None else builds.find_build(key)
+            program = (
+                kept.program
+                if kept is not None
+                else compiler.compile(
+                    source.file,
+                    source.text,
+                    flags=options.iree_flags,
+                    scalars={name: problem.scalars},
+                    functions=[name],
+                )
             )
             function = host_function(program, name)
             arguments = problem.arguments(options.inputs, options.seed)
             describe_front_end(notes, source, program, options.iree_flags)
-        look = beside.submit(_inspect, compiler, source, options.iree_flags, problem)
+        looking = beside.submit(_inspect, compiler, source, options.iree_flags, problem) if look else None
         with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
-            built = compile_dispatches(program, [function], backend, notes)
+            built = kept or compile_dispatches(program, [function], backend, notes)
+            if builds is not None and kept is None:
+                builds.keep_build(key, built)
             if options.output_directory is not None:
                 notes.files += write_program(Path(options.output_directory), built)
         with clock.stage("reference", "evaluating the MLIR with numpy") as notes:
@@ -118,9 +142,11 @@ def build_run(
         with clock.stage("run", f"running on {device.report.name}") as notes:
             work = run_built(built, function, arguments.arrays, device, policy, settings)
             result = execute(work, device, settings, judge, progress, notes)
-        progress("inspecting the HAL IR")
-        inspection, seconds = look.result()
-    clock.add("inspect", seconds, StageNotes("beside the stages above"))
+        inspection = None
+        if looking is not None:
+            progress("inspecting the HAL IR")
+            inspection, seconds = looking.result()
+            clock.add("inspect", seconds, StageNotes("beside the stages above"))
     report = BuildRunReport(
         command="build-run",
         file=source.file,
@@ -141,6 +167,15 @@ def build_run(
     )
     again = Recomputable(problem.function, arguments.arrays)
     return judge.report(report, result, device.findings(), again, array_findings=device.array_findings())
+
+
+def _build_key(options: BuildRunOptions, source: SourceText, problem: Problem) -> str:
+    """All that a build depends on. The file's name is in it, for a program carries its source's."""
+    scalars = {str(index): value.hex() for index, value in problem.scalars.items()}
+    backend = (options.backend, options.backend_options, options.backend_flags)
+    epoch = source_date_epoch()
+    name = problem.function.name
+    return content_key("build", source.file, source.text, name, options.iree_flags, *backend, scalars, epoch)
 
 
 def _inspect(

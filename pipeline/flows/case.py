@@ -54,7 +54,7 @@ def run_case(case: Case, backend: str, settings: CaseSettings, compiler: Compile
     again = repeat_line("build-run", options, options.seed)
     report, detail, stage = None, "", ""
     try:
-        report = build_run(options, compiler=compiler)
+        report = build_run(options, compiler=compiler, look=bool(case.fills or case.fates))
     except AiepipeError as error:
         stage = _stage(error)
         problems, detail = _after_error(case, error, stage), _text(error)

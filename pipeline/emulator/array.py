@@ -17,7 +17,8 @@ from ..npu.topology import MEMORY_TILE_SIDES, ROWS, Bundle, TileAddress, TileKin
 from .channel import Channel
 from .checked_core import CheckedCore
 from .checks import Checks
-from .core_unit import SLICE_BUNDLES, CoreEngine, CoreFactory, CoreUnit
+from .core_unit import SLICE_BUNDLES, CoreUnit
+from .engine import CoreEngine, CoreFactory
 from .fabric import Fabric
 from .memory import DdrStore, DeviceMemory, LocalMemory, MemoryTileStore, Store, TileStore
 from .packets import Token, parse_token

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from ..errors import EmulationError
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
-from .core.port import CoreChecks, CorePort, CoreStop, ProcessorBus
+from .core.port import CoreStop, ProcessorBus
+from .core_input import CoreInput
+from .engine import CoreEngine, CoreWatch
 from .fabric import Fabric, Outlet
 from .locks import LockBank, signed_request, wanted
-from .memory import Bytes
 from .races import Actor
-from .streams import WORDS_PER_SWITCH, Fifo, Stamp, Words
+from .streams import Stamp
 from .trace import Trace, bundle_text
 
 CASCADE_DEPTH = 2
@@ -33,86 +34,6 @@ aiev2intrin.h: TMAddrSpaceStart)."""
 
 SLICE_BUNDLES = 1 << 14
 """Bundles that a core executes before others get their turn."""
-
-
-class CoreEngine(Protocol):
-    """What executes bundles: `emulator.core`'s Core."""
-
-    @property
-    def bundles(self) -> int: ...
-    @property
-    def stalls(self) -> int:
-        """Cycles lost to bank conflicts of its own accesses since it was made."""
-        ...
-
-    @property
-    def stack(self) -> tuple[int, int, int] | None:
-        """Lowest and highest value of the stack pointer, and the pc of the latter; only with checks."""
-        ...
-
-    @property
-    def pc(self) -> int: ...
-    def reset(self) -> None: ...
-    def program_changed(self) -> None: ...
-    def run(self, budget: int) -> CoreStop: ...
-    def read_register(self, name: str) -> int: ...
-    def write_register(self, name: str, value: int) -> None: ...
-
-
-class CoreFactory(Protocol):
-    """Makes an engine. `memories`: South, West, North, own; None where the core has no neighbour.
-
-    With `checks` each memory is followed in its storage by its shadow (memory.LocalMemory).
-    """
-
-    def __call__(
-        self,
-        name: str,
-        port: CorePort,
-        program: bytearray,
-        memories: tuple[Bytes | None, Bytes | None, Bytes | None, Bytes | None],
-        *,
-        core_id: int,
-        checks: CoreChecks | None = None,
-    ) -> CoreEngine: ...
-
-
-class CoreWatch(Protocol):
-    """Looks, in check mode, at what a core did to memory; see checked_core.py."""
-
-    def meets_others(self, pc: int) -> None:
-        """The core is at `pc` and others are about to act, or it is about to learn of them."""
-        ...
-
-
-class CoreInput:
-    """The core's stream input: a sink of the fabric."""
-
-    def __init__(self, name: str) -> None:
-        self.fifo = Fifo()
-        self.taken: list[int] = []
-        """Words of a chunk that the core is taking one by one, the next one last."""
-        self.ready = 0
-        """When the core last took words."""
-        self._name = name
-
-    def room(self) -> int:
-        return max(0, self.fifo.free - len(self.taken))
-
-    def push(self, words: Words, last: bool, time: int) -> None:
-        self.fifo.put(words, last, time)
-
-    def ready_time(self) -> int:
-        return self.ready
-
-    def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
-
-    def describe(self) -> str:
-        return f"the stream input of {self._name}"
-
-    def holder(self) -> str:
-        return self._name
 
 
 Wait = Literal["lock", "stream", "cascade"]

@@ -17,9 +17,9 @@ from ..formats.txn import Transaction
 from .array import Array, Limits
 from .controller import Controller
 from .core.core import Core, EngineName
-from .core_unit import CoreFactory
 from .cycles import TileCycles, tile_cycles
 from .deadlock import deadlock, stopped
+from .engine import CoreFactory
 from .findings import Finding
 from .leftovers import leftovers, start_of_run
 from .memory import DeviceMemory

@@ -83,6 +83,21 @@ class StreamSwitch:
         self._inputs: dict[int, PacketInput] = {}
         self._relays: dict[Port, Relay] = {}
 
+    def set_master(self, number: int, word: int) -> None:
+        """A write of STREAM_SWITCH_MASTER."""
+        self.masters[number] = word
+        self.fabric.changed()
+
+    def set_slave(self, number: int, word: int) -> None:
+        """A write of STREAM_SWITCH_SLAVE."""
+        self.slaves[number] = word
+        self.fabric.changed()
+
+    def set_slot(self, number: int, word: int) -> None:
+        """A write of STREAM_SWITCH_SLOT."""
+        self.slots[number] = word
+        self.fabric.changed()
+
     def enabled(self, slave: int) -> bool:
         """Whether the slave port takes words."""
         return slave_setting(self.slaves[slave]).enabled

@@ -31,6 +31,7 @@ from .channel import Channel
 from .control import ControlPort, TokenSink
 from .core_unit import CoreUnit
 from .fabric import Fabric, Outlet
+from .lock_registers import LockRegisters
 from .locks import LockBank
 from .memory import LocalMemory, Store
 from .packets import Token
@@ -40,9 +41,6 @@ from .status import channel_status, core_register, core_status
 from .streams import Sink
 from .switch import StreamSwitch
 from .task import Task
-
-# a read of LOCK_REQUEST is a request: lock in 15:10, acquire in 9, value in 8:2 (aie-rt)
-_REQUEST_LOCK_SHIFT, _REQUEST_ACQUIRE, _REQUEST_VALUE_SHIFT = 10, 1 << 9, 2
 
 _BD_ROWS = "DMA_BD_WORD_"
 _MERGE = "STREAM_SWITCH_DETERMINISTIC_MERGE_ARB"
@@ -71,6 +69,7 @@ class Tile:
         self.fabric = fabric
         self.registers: dict[int, int] = {}
         self.locks = LockBank(self.name, limits.locks, warn)
+        self._lock_registers = LockRegisters(self.locks, fabric)
         self.memory = LocalMemory(self.name, limits.data_memory_bytes) if limits.data_memory_bytes else None
         self.switch = StreamSwitch(fabric, address)
         self.control = ControlPort(fabric, address, read=self.read, write=self.write, warn=warn)
@@ -83,10 +82,10 @@ class Tile:
         self._token = token
         self._unknown: set[int] = set()
         self._handlers: dict[str, Callable[[int, int], None]] = {
-            "LOCK_VALUE": self._set_lock,
-            "STREAM_SWITCH_MASTER": self._set_master,
-            "STREAM_SWITCH_SLAVE": self._set_slave,
-            "STREAM_SWITCH_SLOT": self._set_slot,
+            "LOCK_VALUE": self._lock_registers.set,
+            "STREAM_SWITCH_MASTER": self.switch.set_master,
+            "STREAM_SWITCH_SLAVE": self.switch.set_slave,
+            "STREAM_SWITCH_SLOT": self.switch.set_slot,
             **{f"{_MERGE}_{part}": lambda index, _: self._set_merge(index) for part in _MERGE_PARTS},
             "MUX_CONFIG": lambda _index, _value: self.fabric.changed(),
             "DEMUX_CONFIG": lambda _index, _value: self.fabric.changed(),
@@ -182,8 +181,8 @@ class Tile:
             at = offset - PROGRAM_MEMORY_OFFSET
             return int.from_bytes(self._core().program[at : at + 4], "little")
         request = offset - register(self.kind, "LOCK_REQUEST").offset
-        if 0 <= request < len(self.locks.values) << _REQUEST_LOCK_SHIFT:
-            return self._request_lock(request)
+        if self._lock_registers.is_request(request):
+            return self._lock_registers.request(request)
         found = locate(self.kind, offset)
         reader = None if found is None or found.byte else self._readers.get(found.register.name)
         if found is not None and reader is not None:
@@ -269,18 +268,6 @@ class Tile:
 
     # ----------------------------------------------------------------- registers that act
 
-    def _set_master(self, index: int, value: int) -> None:
-        self.switch.masters[index] = value
-        self.fabric.changed()
-
-    def _set_slave(self, index: int, value: int) -> None:
-        self.switch.slaves[index] = value
-        self.fabric.changed()
-
-    def _set_slot(self, index: int, value: int) -> None:
-        self.switch.slots[index] = value
-        self.fabric.changed()
-
     def _set_merge(self, arbiter: int) -> None:
         fields: dict[str, int] = {}
         for part in _MERGE_PARTS:
@@ -322,21 +309,6 @@ class Tile:
         """What the writer of a register knows, in check mode."""
         races = self.fabric.checks.races
         return None if races is None else races.sent(Actor.CONTROLLER)
-
-    def _set_lock(self, lock: int, value: int) -> None:
-        before = self.locks.values[lock]
-        self.locks.set(lock, value)
-        self._lock_changed(lock, self.locks.values[lock] - before, granted=True)
-
-    def _lock_changed(self, lock: int, delta: int, *, granted: bool) -> None:
-        """The controller changed a lock."""
-        checks, trace = self.fabric.checks, self.fabric.trace
-        if checks.races is not None:
-            if granted:
-                checks.races.acquired(Actor.CONTROLLER, (self.name, lock))
-            checks.races.released(Actor.CONTROLLER, (self.name, lock))
-        if trace is not None:
-            trace.lock(self.name, lock, self.fabric.now(), delta)
 
     def _tell_controller(self) -> None:
         """Who reads a status register knows what those have done whom it speaks of."""
@@ -411,20 +383,6 @@ class Tile:
             if found is not None and found.register.name == f"DMA_{direction.name}_START_QUEUE":
                 return self.channels[direction, found.index]
         return None
-
-    # ----------------------------------------------------------------- registers that tell
-
-    def _request_lock(self, request: int) -> int:
-        lock = request >> _REQUEST_LOCK_SHIFT
-        value = request >> _REQUEST_VALUE_SHIFT & 0x7F
-        before = self.locks.values[lock]
-        if request & _REQUEST_ACQUIRE:
-            if self.locks.acquire(lock, value) is None:
-                return 0
-        else:
-            self.locks.release(lock, value, who=Actor.CONTROLLER)
-        self._lock_changed(lock, self.locks.values[lock] - before, granted=bool(request & _REQUEST_ACQUIRE))
-        return 1
 
     # ----------------------------------------------------------------- what it is connected to
 

@@ -1,6 +1,6 @@
 """Dumps and listings as JSON documents; the first key is "schema".
 
-Keys are the fields of the dataclasses in `description.py`. With `--section`, an artifact has only those of
+Keys are the fields of the dataclasses in `description`. With `--section`, an artifact has only those of
 its parts that were asked for; what else it says of itself stays. Written piece by piece, one command,
 BD or line of a listing to a line of text, so that a large dump is never in memory a second time.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -34,19 +35,25 @@ def usable_processors() -> int:
 
 
 def run_jobs(
-    work: Callable[[Job], Result], jobs: Sequence[Job], processes: int, *, limit_s: float | None = None
+    work: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    processes: int,
+    *,
+    limit_s: float | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Result | Died]]:
     """Each job's index and what `work` made of it, as they end. `work` and the jobs must be picklable.
 
-    Whatever `work` raises is raised here. A job that takes longer than `limit_s` is ended. When the
-    caller stops listening (an interrupt, say), the processes are killed.
+    Whatever `work` raises is raised here. A job that takes longer than `limit_s` is ended; when `enough`
+    says so no more are begun. When the caller stops listening (an interrupt, say), the processes are
+    killed.
     """
     lanes = [_Lane(work) for _ in range(max(1, min(processes, len(jobs))))]
     waiting = iter(enumerate(jobs))
     running: dict[Future[Result], tuple[int, _Lane[Job, Result]]] = {}
 
     def give(lane: _Lane[Job, Result]) -> None:
-        index, job = next(waiting, (None, None))
+        index, job = (None, None) if enough() else next(waiting, (None, None))
         if index is not None and job is not None:
             running[lane.submit(job)] = index, lane
             lane.started = time.monotonic()
@@ -114,8 +121,17 @@ class _Lane(Generic[Job, Result]):
 
 
 def _prepare() -> None:
-    """In the new process: an interrupt at the terminal is the parent's business, which ends this one."""
+    """In the new process: an interrupt at the terminal is the parent's business, which ends this one; and
+    a parent that is killed leaves no process behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _kill(pid: Future[int]) -> None:

@@ -22,7 +22,7 @@ from .locks import LockBank, signed_request, wanted
 from .memory import Store
 from .packets import Token, out_of_order_id, packet_header
 from .races import Clock
-from .streams import WORDS_PER_SWITCH, Fifo, Stamp, Words
+from .streams import Fifo, Stamp, Words
 from .task import ChannelCycles, Host, State, Task
 
 SLICE_WORDS = 1 << 14
@@ -111,7 +111,7 @@ class Channel(Active):
         return self.time if self.state is State.TRANSFER else 0
 
     def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
+        self.fifo.connect(switches)
 
     def describe(self) -> str:
         return self.name

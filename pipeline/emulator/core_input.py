@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .streams import WORDS_PER_SWITCH, Fifo, Words
+from .streams import Fifo, Words
 
 
 class CoreInput:
@@ -26,7 +26,7 @@ class CoreInput:
         return self.ready
 
     def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
+        self.fifo.connect(switches)
 
     def describe(self) -> str:
         return f"the stream input of {self._name}"

@@ -25,8 +25,9 @@ from .races import Actor
 from .streams import Stamp
 from .trace import Trace, bundle_text
 
-CASCADE_DEPTH = 2
-"""Words of 512 bits that the cascade between two cores holds (AM020: a two-deep FIFO)."""
+CASCADE_DEPTH = 4
+"""Words of 512 bits that the cascade between two cores holds: a FIFO two deep at each end (AM020, "Register
+Move Functionality")."""
 
 BUS_START = 0x80000
 """Where a core's processor bus (`lda.tm`, `st.tm`) has the registers of its own tile (llvm-aie's

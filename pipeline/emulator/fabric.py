@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..npu.topology import SLAVES, Bundle, Port, TileAddress, wire
 from .checks import Checks
-from .streams import WORDS_PER_SWITCH, DeadEnd, Fifo, Route, Sink, Words
+from .streams import DeadEnd, Fifo, Route, Sink, Words
 from .trace import Trace
 
 FIFO_WORDS = 16
@@ -183,7 +183,7 @@ class Relay(Active):
         return 0
 
     def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, FIFO_WORDS + switches * WORDS_PER_SWITCH)
+        self.fifo.connect(switches)
 
     def describe(self) -> str:
         return self._name

@@ -17,9 +17,12 @@ import numpy.typing as npt
 
 Words = npt.NDArray[np.uint32]
 
-WORDS_PER_SWITCH = 6
-"""Words that each stream switch on a route buffers: 4 at its slave port, 2 at its master (an estimate;
-AMD's AIE-ML manual AM020 gives the slave's FIFO depth; nothing legal depends on the number)."""
+WORDS_PER_SWITCH = 8
+"""Words that each stream switch on a route buffers: 4 at its slave port and 4 at its master (AM020, "Stream
+Switch Buffering and Latency")."""
+
+CYCLES_PER_SWITCH = 4
+"""Cycles from a switch's slave port to the outside of its master: 2 a port (AM020, the same place)."""
 
 UNLIMITED = 1 << 30
 
@@ -36,6 +39,9 @@ class Stamp(int):
 
     def __sub__(self, other: int, /) -> Stamp:
         return Stamp(int(self) - other, self.clock)
+
+    def __add__(self, other: int, /) -> Stamp:
+        return Stamp(int(self) + other, self.clock)
 
 
 class Sink(Protocol):
@@ -67,10 +73,12 @@ class Sink(Protocol):
 
 
 class Fifo:
-    """Chunks of words, each with TLAST at its end or not, and the time at which it was sent."""
+    """Chunks of words, each with TLAST at its end or not, and the time at which it is there."""
 
     def __init__(self, capacity: int = WORDS_PER_SWITCH) -> None:
         self.capacity = capacity
+        self._own = capacity if capacity > WORDS_PER_SWITCH else 0
+        self._latency = 0
         self.count = 0
         self.packets = 0
         """Chunks in here that end with TLAST."""
@@ -80,9 +88,14 @@ class Fifo:
     def free(self) -> int:
         return max(0, self.capacity - self.count)
 
+    def connect(self, switches: int) -> None:
+        """The route to here leads through so many switches, which hold words and take their time."""
+        self.capacity = max(self.capacity, self._own + switches * WORDS_PER_SWITCH)
+        self._latency = max(self._latency, switches * CYCLES_PER_SWITCH)
+
     def put(self, words: Words, last: bool, time: int) -> None:
-        """Appends; bounds are the sink's business."""
-        self._chunks.append((words, last, time))
+        """Appends what was sent at `time`; bounds are the sink's business."""
+        self._chunks.append((words, last, time + self._latency))
         self.count += words.size
         self.packets += last
 

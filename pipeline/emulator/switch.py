@@ -20,7 +20,7 @@ from ..npu.topology import (
 )
 from .fabric import Active, Fabric, Relay
 from .packets import STREAM_ID_MASK
-from .streams import WORDS_PER_SWITCH, Fifo, Route, Sink, Words
+from .streams import Fifo, Route, Sink, Words
 
 _ARBITERS = 8
 
@@ -186,7 +186,7 @@ class PacketInput(Active):
         return 0
 
     def connect(self, switches: int) -> None:
-        self.fifo.capacity = max(self.fifo.capacity, switches * WORDS_PER_SWITCH)
+        self.fifo.connect(switches)
 
     def idle(self) -> bool:
         return self.fifo.count == 0

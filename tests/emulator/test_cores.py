@@ -246,10 +246,10 @@ def test_a_core_that_nobody_reads_fills_the_switches_and_stops() -> None:
     machine, _ = play(design, {compute(row=2): sender})
     with pytest.raises(EmulationError) as caught:
         machine.run(design.stream, [])
-    waits = "core (0,2) at pc 0x00c0 waits for its stream to take a word"
+    waits = "core (0,2) at pc 0x0100 waits for its stream to take a word"
     assert f"{waits}; it is full at the stream input of core (0,3)" in str(caught.value)
     assert caught.value.tile == "core (0,2)"
-    assert caught.value.pc == 0xC0
+    assert caught.value.pc == 0x100
 
 
 def test_the_cascade_goes_south_or_east_as_both_ends_say() -> None:
@@ -277,7 +277,7 @@ def test_the_cascade_goes_south_or_east_as_both_ends_say() -> None:
     assert core_of(machine, compute(1, 2)).received == [bytes([7]) * 64] * 9
 
 
-def test_the_cascade_is_two_words_deep() -> None:
+def test_the_cascade_is_four_words_deep() -> None:
     def first(_port: CorePort, _memories: Memories) -> Program:
         for number in range(9):
             yield "cascade-write", 0, number

@@ -41,7 +41,7 @@ def run_on_cluster(
         workers = _workers(client, address, npu=npu)
         waiting = iter(enumerate(jobs))
         numbers: dict[Any, int] = {}
-        results = distributed.as_completed()
+        results = distributed.as_completed(loop=client.loop)
 
         def give() -> None:
             index, job = (None, None) if enough() else next(waiting, (None, None))

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aiepipe.emulator.machine import Machine
+from aiepipe.emulator.trace import Trace
 from aiepipe.errors import AiepipeError
 from aiepipe.formats import pdi, txn
 from aiepipe.formats.cdo import Cdo, Command, DmaWrite, MaskWrite, Write
@@ -20,6 +21,7 @@ from aiepipe.npu.descriptors import descriptor_offset, descriptor_words
 from aiepipe.npu.limits import LIMITS
 from aiepipe.npu.registers import register
 from aiepipe.npu.topology import MASTERS, SLAVES, TileAddress, TileKind
+from aiepipe.timeline import Timeline
 
 from .designs import Ddr
 
@@ -93,13 +95,14 @@ def operations(draw: st.DrawFn) -> txn.Operation:
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(commands(), max_size=60), st.lists(operations(), max_size=30))
+@given(st.lists(commands(), max_size=60), st.lists(operations(), max_size=30), st.booleans())
 def test_random_writes_end_in_an_error_of_ours_or_in_a_bounded_run(
-    configuration: list[Command], stream: list[txn.Operation]
+    configuration: list[Command], stream: list[txn.Operation], watched: bool
 ) -> None:
     ddr = Ddr()
     arguments = [ddr.add(np.arange(4096, dtype=np.uint32)) for _ in range(2)]
-    machine = Machine(COLUMNS, ddr, engine="plain")
+    trace = Trace(Timeline(limit=1000), instructions=True) if watched else None
+    machine = Machine(COLUMNS, ddr, engine="plain", check=watched, trace=trace)
     with contextlib.suppress(AiepipeError):
         machine.load(Cdo(tuple(configuration)))
         machine.run(txn.Transaction(tuple(stream)), arguments, step_limit=STEPS)
@@ -121,7 +124,8 @@ def test_a_real_program_with_some_words_changed(corpus: Path, seed: int) -> None
             found[at] = MaskWrite(command.address, command.mask, int(generator.integers(1 << 32)))
     ddr = Ddr()
     arguments = [ddr.add(np.ones(4096, np.int32)) for _ in range(3)]
-    machine = Machine(1, ddr)
+    watched = seed % 2 == 1
+    machine = Machine(1, ddr, check=watched, trace=Trace(Timeline(limit=1000)) if watched else None)
     with contextlib.suppress(AiepipeError):
         machine.load(Cdo(tuple(found)))
         machine.run(parse_instructions((folder / "insts.txt").read_bytes()), arguments, step_limit=5_000_000)

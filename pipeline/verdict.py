@@ -256,6 +256,30 @@ class ArrayFinding:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelCycles:
+    """What a DMA channel's cycles went to; `bytes_per_cycle` over the time that it was not idle."""
+
+    name: str
+    words: int
+    lock_wait: int
+    stream_wait: int
+    bytes_per_cycle: float
+
+
+@dataclass(frozen=True, slots=True)
+class TileCycles:
+    """What a tile's cycles went to in one execution, as docs/emulator.md estimates them."""
+
+    tile: str
+    bundles: int
+    bank_conflicts: int
+    lock_wait: int
+    stream_wait: int
+    cascade_wait: int
+    channels: tuple[ChannelCycles, ...]
+
+
 # --------------------------------------------------------------------------- comparison
 
 
@@ -562,6 +586,7 @@ class BuildRunReport:
     diagnoses: tuple[Diagnosis, ...] = ()
     findings: tuple[SyncFinding, ...] = ()
     array_findings: tuple[ArrayFinding, ...] = ()
+    tile_cycles: tuple[TileCycles, ...] = ()
     statistics: RunStatistics | None = None
     agreement: Agreement | None = None
     warnings: tuple[str, ...] = ()

@@ -45,6 +45,20 @@ class TileCycles:
         """Of each channel over the time that it was not idle."""
         return {name: WORD_BYTES * c.words / c.total for name, c in self.channels.items() if c.total}
 
+    def plus(self, other: TileCycles) -> TileCycles:
+        """The sum, as of two runs."""
+        core = CoreCycles(
+            self.core.bundles + other.core.bundles,
+            self.core.bank_conflicts + other.core.bank_conflicts,
+            self.core.lock_wait + other.core.lock_wait,
+            self.core.stream_wait + other.core.stream_wait,
+            self.core.cascade_wait + other.core.cascade_wait,
+        )
+        channels = dict(self.channels)
+        for name, more in other.channels.items():
+            channels[name] = channels.get(name, ChannelCycles()).plus(more)
+        return TileCycles(core, channels)
+
     def since(self, before: TileCycles) -> TileCycles | None:
         """The difference; None where nothing happened."""
         core = CoreCycles(

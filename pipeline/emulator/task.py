@@ -74,6 +74,15 @@ class ChannelCycles:
         """All of them."""
         return self.words + self.requests + self.lock_wait + self.stream_wait
 
+    def plus(self, other: ChannelCycles) -> ChannelCycles:
+        """The sum."""
+        return ChannelCycles(
+            self.words + other.words,
+            self.requests + other.requests,
+            self.lock_wait + other.lock_wait,
+            self.stream_wait + other.stream_wait,
+        )
+
     def since(self, before: ChannelCycles) -> ChannelCycles:
         """The difference."""
         return ChannelCycles(

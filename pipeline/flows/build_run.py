@@ -166,7 +166,7 @@ def build_run(
         versions=tool_versions(),
     )
     again = Recomputable(problem.function, arguments.arrays)
-    return judge.report(report, result, device.findings(), again, array_findings=device.array_findings())
+    return judge.report(report, result, device.findings(), again, watch=device.watch)
 
 
 def _build_key(options: BuildRunOptions, source: SourceText, problem: Problem) -> str:

@@ -60,4 +60,4 @@ def build_run_design(
         seeds=seeds(settings, arguments.seed),
         versions=tool_versions(),
     )
-    return judge.report(report, result, device.findings(), array_findings=device.array_findings())
+    return judge.report(report, result, device.findings(), watch=device.watch)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..report.trace_json import trace_json
 from ..timeline import Timeline
-from ..verdict import ArrayFinding, BuildRunReport, DeviceReport, Severity, SyncFinding, TrackActivity
+from ..verdict import BuildRunReport, DeviceReport, Severity, SyncFinding, TrackActivity
 from ..xrt.api import DeviceModule
 from ..xrt.array_watch import ArrayWatch, HostTrace
 from ..xrt.child import HostedDevice
@@ -104,10 +104,6 @@ class OpenedDevice:
         if isinstance(self.module, ChildDevice):
             return self.module.findings
         return () if self.sanitizer is None else self.sanitizer.finish()
-
-    def array_findings(self) -> tuple[ArrayFinding, ...]:
-        """What the arrays of all runs so far showed."""
-        return self.watch.findings
 
     def activity(self) -> tuple[TrackActivity, ...]:
         """When the parts of the array were at work, where that was recorded."""

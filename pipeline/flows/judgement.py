@@ -17,7 +17,6 @@ from ..errors import UsageError
 from ..program import HostFunction, Result, SourceFunction, TensorType
 from ..verdict import (
     Agreement,
-    ArrayFinding,
     BuildRunReport,
     Comparison,
     Diagnosis,
@@ -33,6 +32,7 @@ from ..verify.reference import Reference
 from ..verify.statistics import RepeatOutcome, outcome, summarise
 from ..verify.tolerance import by_type, derived
 from ..verify.values import load
+from ..xrt.array_watch import ArrayWatch
 from ..xrt.failures import BY_CODE
 from ..xrt.results import POISON, Repeat, RunResult
 from .problem import check_count
@@ -189,7 +189,7 @@ class Judge:
         findings: Sequence[SyncFinding],
         problem: Recomputable | None = None,
         *,
-        array_findings: Sequence[ArrayFinding] = (),
+        watch: ArrayWatch | None = None,
     ) -> BuildRunReport:
         """The report with all that the run gave: comparisons, what is wrong with them and why, the log.
 
@@ -207,7 +207,8 @@ class Judge:
             comparisons=self._comparisons,
             statistics=statistics,
             findings=tuple(findings),
-            array_findings=tuple(array_findings),
+            array_findings=() if watch is None else watch.findings,
+            tile_cycles=() if watch is None else watch.tile_cycles,
             diagnoses=self._diagnoses(events, statistics, problem),
             agreement=self.agreement,
             warnings=(*report.warnings, *result.warnings, *self._settled()),

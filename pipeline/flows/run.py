@@ -83,6 +83,7 @@ def execute(
 
     def listen(repeat: Repeat) -> None:
         judge.look(repeat)
+        device.watch.counting = False
         if repeat.index == WATCHED_REPEATS:
             device.stop_watching()
         if settings.repeat > 1:
@@ -153,7 +154,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
         ),
         result,
         device.findings(),
-        array_findings=device.array_findings(),
+        watch=device.watch,
     )
 
 
@@ -224,7 +225,7 @@ def _run_artifacts(
         ),
         result,
         device.findings(),
-        array_findings=device.array_findings(),
+        watch=device.watch,
     )
 
 

@@ -19,7 +19,7 @@ from ..verdict import (
     HostEvent,
     StageReport,
 )
-from .array_findings import array_lines
+from .array_findings import array_lines, cycle_lines
 from .hazards import hazard_lines
 from .inspection import difference_lines, fill_lines, inspection_lines
 from .lines import aligned, indented, print_lines, titled
@@ -125,6 +125,8 @@ def _run(report: BuildRunReport, *, verbose: bool) -> Iterator[Text]:
         yield from titled(title, _events(report.events, verbose=verbose))
     if report.cycles is not None:
         yield Text(f"about {report.cycles:,} cycles of the array")
+    if verbose and report.tile_cycles:
+        yield from titled("cycles by tile", cycle_lines(report.tile_cycles))
 
 
 def _events(events: Sequence[HostEvent], *, verbose: bool) -> Iterator[Text]:

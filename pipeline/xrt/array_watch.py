@@ -7,13 +7,14 @@ of the timeline comes from the device's event stream.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..emulator import cycles as emulated
 from ..emulator.findings import Finding
+from ..emulator.machine import RunReport
 from ..emulator.trace import Trace
 from ..timeline import Details, Mark, Span, Timeline, Track
-from ..verdict import ArrayFinding
+from ..verdict import ArrayFinding, ChannelCycles, TileCycles
 from . import events
 
 CALLS = Track("host", "calls", "host")
@@ -27,16 +28,28 @@ class ArrayWatch:
     check: bool = False
     timeline: Timeline | None = None
     instructions: bool = False
+    counting: bool = True
+    """Cycles are added up; whoever wants those of one execution clears this after it."""
     _found: dict[Finding, ArrayFinding] = field(default_factory=dict[Finding, ArrayFinding])
+    _cycles: dict[str, emulated.TileCycles] = field(default_factory=dict[str, emulated.TileCycles])
 
     @property
     def findings(self) -> tuple[ArrayFinding, ...]:
         """What all runs so far showed, the same thing once."""
         return tuple(self._found.values())
 
-    def note(self, findings: Sequence[Finding]) -> None:
+    @property
+    def tile_cycles(self) -> tuple[TileCycles, ...]:
+        """What cycles went to while they were counted, tile by tile."""
+        return tuple(_shown(tile, cycles) for tile, cycles in self._cycles.items())
+
+    def note(self, report: RunReport) -> None:
         """A run is over."""
-        for finding in findings:
+        if self.counting:
+            for tile, cycles in report.tile_cycles.items():
+                known = self._cycles.get(tile, emulated.TileCycles())
+                self._cycles[tile] = known.plus(cycles)
+        for finding in report.findings:
             key = dataclasses.replace(finding, count=1)
             known = self._found.get(key)
             count = finding.count + (0 if known is None else known.count)
@@ -54,6 +67,23 @@ class ArrayWatch:
     def trace(self) -> Trace | None:
         """The recorder of a new array."""
         return None if self.timeline is None else Trace(self.timeline, instructions=self.instructions)
+
+
+def _shown(tile: str, cycles: emulated.TileCycles) -> TileCycles:
+    core, rates = cycles.core, cycles.bytes_per_cycle
+    channels = tuple(
+        ChannelCycles(name, c.words, c.lock_wait, c.stream_wait, rates[name])
+        for name, c in sorted(cycles.channels.items())
+    )
+    return TileCycles(
+        tile,
+        core.bundles,
+        core.bank_conflicts,
+        core.lock_wait,
+        core.stream_wait,
+        core.cascade_wait,
+        channels,
+    )
 
 
 class HostTrace:

@@ -99,7 +99,7 @@ class _MachineArray:
         assert isinstance(stream, DecodedStream), "decoded by another silicon"
         images = {number: pdi.parse(self.images[number]).cdo for number in stream.pdis & self.images.keys()}
         report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
-        self.watch.note(report.findings)
+        self.watch.note(report)
         return RunSummary(report.cycles, report.warnings)
 
 

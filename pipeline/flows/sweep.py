@@ -101,8 +101,9 @@ def _is_emulated(points: Sequence[SweepPoint], options: SweepOptions) -> bool:
 def _local(processes: int) -> Runner:
     def run(jobs: Sequence[SweepJob], enough: Callable[[], bool]) -> Generator[Done]:
         limit = max((_STAGES_S + j.point.timeout_s * j.point.repeat for j in jobs), default=None)
-        for index, result in run_jobs(run_job, jobs, processes, limit_s=limit, enough=enough):
-            yield index, _alive(result, jobs[index])
+        with closing(run_jobs(run_job, jobs, processes, limit_s=limit, enough=enough)) as done:
+            for index, result in done:
+                yield index, _alive(result, jobs[index])
 
     return run
 
@@ -112,8 +113,9 @@ def _cluster(address: str) -> Runner:
 
     def run(jobs: Sequence[SweepJob], enough: Callable[[], bool]) -> Generator[Done]:
         npu = any(job.point.device != "emulated" for job in jobs)
-        for index, result in run_on_cluster(address, run_job, jobs, npu=npu, enough=enough):
-            yield index, _alive(result, jobs[index])
+        with closing(run_on_cluster(address, run_job, jobs, npu=npu, enough=enough)) as done:
+            for index, result in done:
+                yield index, _alive(result, jobs[index])
 
     return run
 

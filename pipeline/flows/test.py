@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -86,11 +86,13 @@ def run_tests(
     results: dict[int, CaseResult] = {}
     bad = 0
     progress(f"running {len(tests)} tests")
-    for index, result in _results(tests, processes):
-        results[index] = result
-        bad += not result.outcome.good
-        listen(result)
-        progress(f"{len(results)} of {len(tests)} tests" + (f", {bad} failed" if bad else ""))
+    # closed at once when this is interrupted: its processes end then
+    with closing(_results(tests, processes)) as coming:
+        for index, result in coming:
+            results[index] = result
+            bad += not result.outcome.good
+            listen(result)
+            progress(f"{len(results)} of {len(tests)} tests" + (f", {bad} failed" if bad else ""))
     return TestSession(
         tuple(results[i] for i in range(len(tests))),
         time.perf_counter() - start,
@@ -99,7 +101,7 @@ def run_tests(
     )
 
 
-def _results(tests: Sequence[Test], processes: int) -> Iterator[tuple[int, CaseResult]]:
+def _results(tests: Sequence[Test], processes: int) -> Generator[tuple[int, CaseResult]]:
     if processes == 1:
         with closing(KeptCompiler()) as compiler:
             compiler.start()
@@ -108,15 +110,13 @@ def _results(tests: Sequence[Test], processes: int) -> Iterator[tuple[int, CaseR
         return
     # beyond every limit that a stage sets itself: what is ended here is a fault of ours
     limit = max(_STAGES_S + test.settings.timeout_s * (test.case.repeat or 1) for test in tests)
-    for index, result in run_jobs(run_test, tests, processes, limit_s=limit):
-        if isinstance(result, Died):
-            test = tests[index]
-            yield (
-                index,
-                CaseResult(test.case, test.backend, CaseOutcome.BROKEN, 0.0, (result.message,)),
-            )
-        else:
-            yield index, result
+    with closing(run_jobs(run_test, tests, processes, limit_s=limit)) as done:
+        for index, result in done:
+            yield index, _dead(tests[index], result) if isinstance(result, Died) else result
+
+
+def _dead(test: Test, death: Died) -> CaseResult:
+    return CaseResult(test.case, test.backend, CaseOutcome.BROKEN, 0.0, (death.message,))
 
 
 _kept: list[KeptCompiler] = []

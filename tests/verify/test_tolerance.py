@@ -9,12 +9,13 @@ import numpy.typing as npt
 import pytest
 
 from aiepipe import dtypes
+from aiepipe.errors import UsageError
 from aiepipe.program import TensorType
 from aiepipe.verdict import Agreement
 from aiepipe.verify.comparison import compare, wrong_elements
 from aiepipe.verify.reference import Reference, reference
 from aiepipe.verify.rounding import rounded, stored
-from aiepipe.verify.tolerance import EXACT, by_type, derived, ulp_distance
+from aiepipe.verify.tolerance import EXACT, by_type, derived, parse_tolerance, ulp_distance
 from aiepipe.verify.values import random_inputs
 
 from .source import filled_matmul
@@ -120,3 +121,20 @@ def test_ulp_distance() -> None:
     assert ulp_distance(got, want, "f32").tolist() == [0, 2, 0, 0, np.inf, 2]
     one = np.array([1.0]).astype(BF16)
     assert ulp_distance(one, np.array([1 + 2.0**-7]).astype(BF16), "bf16").tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "relative", "absolute"),
+    [("exact", 0.0, 0.0), ("rtol=1e-3", 1e-3, 0.0), ("atol=0.5", 0.0, 0.5), ("atol=1e-6, rtol=2", 2.0, 1e-6)],
+)
+def test_a_tolerance_as_people_write_it(text: str, relative: float, absolute: float) -> None:
+    found = parse_tolerance(text)
+    assert (found.relative, found.absolute) == (relative, absolute)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1e-3", "rtol", "rtol=", "rtol=-1", "rtol=nan", "rtol=inf", "rtol=1,rtol=1", "ulp=2"]
+)
+def test_what_is_no_tolerance_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="is no tolerance"):
+        parse_tolerance(text)

@@ -231,3 +231,14 @@ def test_random_floats_have_both_zeros() -> None:
     zeros = array.astype(np.float64)
     assert np.signbit(zeros[zeros == 0]).any()
     assert not np.signbit(zeros[zeros == 0]).all()
+
+
+def test_random_of_a_seed_is_what_random_inputs_draws_first() -> None:
+    type_ = TensorType((3, 5), "i32")
+    array = load("3x5xi32=random(7)", type_, "argument 0")
+    assert (array == random_inputs([type_], 7)[0]).all()
+    assert (array != load("3x5xi32=random(8)", type_, "argument 0")).any()
+    with pytest.raises(UsageError):
+        load("3x5xi32=random(-1)", type_, "argument 0")
+    with pytest.raises(UsageError, match="has a value"):
+        parse_argument("out:3x5xi32=random(7)")

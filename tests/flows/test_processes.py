@@ -33,3 +33,12 @@ def test_what_the_work_raises_is_raised() -> None:
 
 def test_nothing_to_do_is_done_at_once() -> None:
     assert dict(run_jobs(work, [], 4)) == {}
+
+
+def test_when_it_is_enough_no_more_are_begun() -> None:
+    done: list[int] = []
+    results = run_jobs(work, [0, 1, 5, 6, 7, 8], 1, enough=lambda: len(done) >= 2)
+    for index, _ in results:
+        done.append(index)
+    # the one that was under way is finished
+    assert done == [0, 1, 2]

@@ -121,8 +121,8 @@ class TensorOp:
     Attributes in use: arith.constant "value" (bytes as stored by `dtypes.pack`, of one element when
     "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides"
     (ints); tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source,
-    padding); tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not read has
-    the attribute "unread": True.
+    padding); tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not
+    read has the attribute "unread": True.
     """
 
     name: str

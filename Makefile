@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 STRICT := --config-settings editable_mode=strict
 
-.PHONY: demo test test-fast check format clean
+.PHONY: demo test test-all check format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/aiepipe build-run mlir/matmul.mlir -o aiepipe-out
@@ -13,8 +13,9 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
-test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -m "not slow"
+# the slow ones too: more draws of the property tests, the plain engine on whole programs, thousands of runs
+test-all: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto -m "slow or not slow"
 
 # pyright and import-linter see the mapping aiepipe -> pipeline/ only through a strict editable install
 check: $(VENV)/.check

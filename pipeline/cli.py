@@ -399,7 +399,7 @@ def build_run_command(
     """
     from .flows.early import started_compiler  # noqa: PLC0415  (keeps --help fast)
 
-    compiler = started_compiler()
+    compiler = started_compiler(file, function, iree_flags or ())
     from .flows.build_run import BuildRunOptions, build_run  # noqa: PLC0415
     from .flows.device import RunSettings, failed_condition  # noqa: PLC0415
 

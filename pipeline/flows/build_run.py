@@ -33,7 +33,6 @@ from .build import (
     source_date_epoch,
 )
 from .content_store import ContentStore, content_key
-from .design_run import build_run_design
 from .device import RunSettings, open_device
 from .judgement import NUMPY, Expectation, Judge, Recomputable, given_expectations, numpy_expectations
 from .oracle import ORACLES, iree_results
@@ -92,6 +91,8 @@ def build_run(
         options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
     )
     if isinstance(backend, DesignBackend):
+        from .design_run import build_run_design  # noqa: PLC0415  (a tenth of a second, and rarely wanted)
+
         return build_run_design(
             backend,
             source,

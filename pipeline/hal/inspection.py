@@ -31,7 +31,7 @@ def inspect(
     """
     return cast(
         "Inspection",
-        compiler.request(
+        compiler.answer(
             "aiepipe.hal.phases:inspect_module",
             file=file,
             text=text,

@@ -22,6 +22,7 @@ from .errors import AiepipeError, ConditionNotMet, DeviceError, UsageError
 from .report.failure import error_json, error_text
 from .report.json_report import report_json
 from .report.progress import progress_line
+from .report.streams import secure_streams
 from .report.terminal import print_report
 from .verdict import Agreement, BuildRunReport, SyncFinding
 
@@ -42,6 +43,7 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """Entry point of the `aiepipe` command."""
+    secure_streams()
     sys.exit(run_command(sys.argv[1:]))
 
 
@@ -51,16 +53,14 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         code = typer.main.get_command(app).main(list(arguments), prog_name="aiepipe", standalone_mode=False)
         sys.stdout.flush()
+        if code == EXIT_INTERRUPTED:  # newer click catches the interrupt itself
+            sys.stderr.write("interrupted\n")
         return code if isinstance(code, int) else 0
     except AiepipeError as error:
         return _failed(error, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # the reader has seen enough (`aiepipe ... | head`); keep Python from complaining at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as fault:  # noqa: BLE001  (a fault of ours: never a bare traceback)
         if type(fault).__name__ == "NoArgsIsHelpError":
             sys.stderr.write(str(fault) + "\n")

@@ -17,8 +17,8 @@ from .. import dtypes
 from ..backends import registry
 from ..backends.protocol import DesignBackend
 from ..errors import CompileError, UsageError
-from ..frontend.compiler import Compiler
-from ..hal.inspection import inspect
+from ..frontend.compiler import COMPILE, PARSE, Compiler
+from ..hal.inspection import INSPECT, inspect
 from ..program import HostFunction
 from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
@@ -125,6 +125,7 @@ def build_run(
             function = host_function(program, name)
             arguments = problem.arguments(options.inputs, options.seed)
             describe_front_end(notes, source, program, options.iree_flags)
+            notes.seconds = sum(compiler.seconds.get(asked, 0.0) for asked in (PARSE, COMPILE))
         looking = beside.submit(_inspect, compiler, source, options.iree_flags, problem) if look else None
         with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
             built = kept or compile_dispatches(program, [function], backend, notes)
@@ -193,7 +194,7 @@ def _inspect(
         scalars={name: problem.scalars},
         functions=[name],
     )
-    return inspection, time.perf_counter() - start
+    return inspection, max(time.perf_counter() - start, compiler.seconds.get(INSPECT, 0.0))
 
 
 def _expectations(

@@ -20,9 +20,11 @@ def silent(stage: str) -> None:
 
 @dataclass(slots=True)
 class StageNotes:
-    """What a stage says about itself while it runs."""
+    """What a stage says about itself while it runs. `seconds` is there where its work was begun ahead of
+    it, and then more than the clock's."""
 
     note: str = ""
+    seconds: float = 0.0
     details: list[str] = field(default_factory=list[str])
     files: list[FileRecord] = field(default_factory=list[FileRecord])
 
@@ -45,7 +47,7 @@ class StageClock:
         except AiepipeError as error:
             error.stage = error.stage or name
             raise
-        self.add(name, time.perf_counter() - start, notes)
+        self.add(name, max(time.perf_counter() - start, notes.seconds), notes)
 
     def add(self, name: str, seconds: float, notes: StageNotes) -> None:
         """A stage that was timed elsewhere (it ran beside another)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, cast
@@ -22,6 +23,8 @@ from .process import WorkerFault, WorkerProcess
 DEFAULT_TIMEOUT_S = 120.0
 DEFAULT_MEMORY_LIMIT_BYTES = 4 * 2**30
 ANSWERS_KEPT = 8
+PARSE = "aiepipe.frontend.extraction:parse"
+COMPILE = "aiepipe.frontend.extraction:compile_program"
 
 Scalars = Mapping[str, Mapping[int, bytes]]
 
@@ -41,6 +44,8 @@ class Compiler:
         self._lock = threading.Lock()
         self._answers: dict[bytes, Any] = {}
         self._answering = threading.Lock()
+        self.seconds: dict[str, float] = {}
+        """How long the last answer of each handler took, the wait for the worker included."""
 
     def __enter__(self) -> Compiler:
         return self
@@ -69,7 +74,7 @@ class Compiler:
         """
         return cast(
             "SourceModule",
-            self.answer("aiepipe.frontend.extraction:parse", file=file, text=text, scalars=scalars or {}),
+            self.answer(PARSE, file=file, text=text, scalars=scalars or {}),
         )
 
     def compile(
@@ -90,7 +95,7 @@ class Compiler:
         return cast(
             "Program",
             self.answer(
-                "aiepipe.frontend.extraction:compile_program",
+                COMPILE,
                 file=file,
                 text=text,
                 flags=list(flags),
@@ -105,7 +110,9 @@ class Compiler:
         key = pickle.dumps((handler, sorted(arguments.items())))
         with self._answering:
             if key not in self._answers:
+                start = time.perf_counter()
                 self._answers[key] = self.request(handler, **arguments)
+                self.seconds[handler] = time.perf_counter() - start
                 while len(self._answers) > ANSWERS_KEPT:
                     self._answers.pop(next(iter(self._answers)))
             return self._answers[key]

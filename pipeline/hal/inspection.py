@@ -14,6 +14,8 @@ from typing import cast
 from ..frontend.compiler import Compiler
 from ..verdict import Inspection
 
+INSPECT = "aiepipe.hal.phases:inspect_module"
+
 
 def inspect(
     compiler: Compiler,
@@ -32,7 +34,7 @@ def inspect(
     return cast(
         "Inspection",
         compiler.answer(
-            "aiepipe.hal.phases:inspect_module",
+            INSPECT,
             file=file,
             text=text,
             flags=list(flags),

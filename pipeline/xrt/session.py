@@ -381,7 +381,9 @@ _STATE_MEANS = {
 def _run_failed(kernel: LoadedKernel, state: str, timeout_ms: int) -> RunFailed:
     reason = getattr(kernel.run, "failure", None)
     told = reason if isinstance(reason, AiepipeError) else None
-    limit = f" (limit {timeout_ms / 1000:g} s)" if timeout_ms and "TIMEOUT" in state else ""
+    # the array may have told a deadlock long before the limit: then that is the reason and not the time
+    timed = "TIMEOUT" in state and getattr(told, "kind", None) != "deadlock"
+    limit = f" (limit {timeout_ms / 1000:g} s)" if timeout_ms and timed else ""
     because = str(told) if told is not None else _STATE_MEANS.get(state, "the device gives no reason")
     remedy = (
         told.remedy if told is not None else "see dmesg; a run that hangs often waits for a lock or a stream"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import struct
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -100,3 +104,21 @@ def test_an_error_is_a_document_under_json(cli: Cli) -> None:
     assert next(iter(done.document)) == "schema"
     assert done.document["exit_code"] == 2
     assert "no_such_function" in done.document["message"]
+
+
+# whoever starts the tests in the background may have the interrupt ignored
+INTERRUPTIBLE = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from aiepipe.cli import main; main()"
+)
+
+
+def test_an_interrupt_says_so_and_exits_130() -> None:
+    command = [sys.executable, "-c", INTERRUPTIBLE, "build-run", MATMUL, "--repeat", "1000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(3)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert out == ""
+    assert err == "interrupted\n"

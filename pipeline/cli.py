@@ -296,7 +296,11 @@ Closeness = Annotated[
     ),
 ]
 HostCache = Annotated[
-    str, typer.Option("--coherency", help="The emulated host cache: x86-clflush, inv-on-from or coherent.")
+    str,
+    typer.Option(
+        "--coherency",
+        help="The emulated host cache: x86-clflush, inv-on-from or coherent; with +unfenced or +whole-bo.",
+    ),
 ]
 Suppress = Annotated[
     list[str] | None,

@@ -161,7 +161,7 @@ def build_run(
         policy=policy.name,
         inputs=arguments.reports,
         accumulations=accumulations,
-        warnings=notes_on_oracle,
+        warnings=(*notes_on_oracle, *device.lost_writes()),
         repeat_with=repeat_line("build-run", options, arguments.seed),
         output_directory=options.output_directory,
         seeds=seeds(settings, arguments.seed),

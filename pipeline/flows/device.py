@@ -17,15 +17,15 @@ from ..xrt.child_device import ChildDevice
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings, current
-from ..xrt.memory import CacheModel, Coherency
+from ..xrt.memory import Coherency, cache_model, parse_coherency
 from ..xrt.policy import SyncPolicy, named
 from ..xrt.sanitizer import Sanitizer
+from ..xrt.write_ids import Loss
 from .activity import summarised
 from .program_directory import write_file
 
 DEVICES = ("auto", "hardware", "emulated")
 ENGINES = ("jit", "plain")
-COHERENCIES = tuple(policy.value for policy in Coherency)
 HAZARD = "hazard"
 ARRAY = "array"
 CONDITIONS = (HAZARD, ARRAY)
@@ -63,10 +63,10 @@ class RunSettings:
         for what, value, known in (
             ("device", self.device, DEVICES),
             ("engine", self.engine, ENGINES),
-            ("coherency policy", self.coherency, COHERENCIES),
         ):
             if value not in known:
                 raise UsageError(f"no {what} is called {value!r}", remedy=f"one of: {', '.join(known)}")
+        parse_coherency(self.coherency)
         for name in self.conditions:
             if name not in CONDITIONS:
                 raise UsageError(
@@ -81,6 +81,13 @@ class RunSettings:
     def conditions(self) -> tuple[str, ...]:
         """What `fail_on` names."""
         return () if self.fail_on is None else tuple(self.fail_on.split(","))
+
+
+_LOSSES = {
+    Loss.LOST: "{0}: the host's cache wrote older bytes over {1.size_bytes:,} that the device had written",
+    Loss.UNSEEN_BY_HOST: "{0}: the host read {1.size_bytes:,} bytes that the device had written since",
+    Loss.UNSEEN_BY_DEVICE: "{0}: the device read {1.size_bytes:,} bytes that the host had written since",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,15 @@ class OpenedDevice:
             return self.module.findings
         return () if self.sanitizer is None else self.sanitizer.finish()
 
+    def lost_writes(self) -> tuple[str, ...]:
+        """What the host's cache did to writes, a line a buffer: told though the values may be equal."""
+        if isinstance(self.module, ChildDevice) or self.sanitizer is None:
+            return ()
+        return tuple(
+            _LOSSES[lost.loss].format(name, lost) + _times(lost.times)
+            for name, lost in current().lost_writes()
+        )
+
     def activity(self) -> tuple[TrackActivity, ...]:
         """When the parts of the array were at work, where that was recorded."""
         return () if self.watch.timeline is None else summarised(self.watch.timeline)
@@ -113,6 +129,10 @@ class OpenedDevice:
         """Writes the timeline, where one was asked for; also of runs that failed. Raises UsageError."""
         if self.trace is not None and self.watch.timeline is not None:
             write_file(Path(self.trace), trace_json(self.watch.timeline).encode())
+
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
 
 
 def open_device(settings: RunSettings) -> OpenedDevice:
@@ -132,7 +152,9 @@ def open_device(settings: RunSettings) -> OpenedDevice:
     module, report = open_device_module(
         settings.device,
         settings=Settings(
-            seed=settings.coherency_seed, cache=CacheModel(Coherency(settings.coherency)), silicon=silicon
+            seed=settings.coherency_seed,
+            cache=cache_model(settings.coherency, write_ids=True),
+            silicon=silicon,
         ),
     )
     if report.kind == "hardware":

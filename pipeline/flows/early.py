@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ..errors import AiepipeError
 from ..frontend.compiler import Compiler
 
 STANDARD_INPUT = "-"
@@ -45,5 +44,5 @@ def _ahead(compiler: Compiler, file: str, function: str | None, flags: Sequence[
         scalars: dict[str, dict[int, bytes]] = {chosen.name: {}}
         compiler.compile(source.file, source.text, flags=flags, scalars=scalars, functions=asked)
         inspect(compiler, source.file, source.text, flags=flags, scalars=scalars, functions=asked)
-    except AiepipeError:
+    except Exception:  # noqa: BLE001  (the flow asks the same again and meets the fault itself; or it has ended)
         return

@@ -15,7 +15,7 @@ from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Settings
 from ..xrt.hosting import emulated_pyxrt, run_script
-from ..xrt.memory import CacheModel, Coherency
+from ..xrt.memory import CacheModel, cache_model
 from ..xrt.releases import LATEST, check_release
 from ..xrt.sanitized import sanitized_pyxrt
 from .device import ENGINES, HAZARD
@@ -118,15 +118,11 @@ def _settings(options: EmulateOptions) -> Settings:
     if options.fail_on not in (None, HAZARD):
         raise UsageError(f"--fail-on {options.fail_on} is no condition of a run", remedy=f"it is: {HAZARD}")
     default = CacheModel()
-    known = {policy.value: policy for policy in Coherency}
     name = options.coherency or default.coherency.value
-    if name not in known:
-        raise UsageError(f"no coherency policy is called {name!r}", remedy=f"one of: {', '.join(known)}")
+    evict = default.evict if options.evict is None else options.evict
     return Settings(
         seed=options.coherency_seed,
-        cache=CacheModel(
-            coherency=known[name], evict=default.evict if options.evict is None else options.evict
-        ),
+        cache=cache_model(name, evict=evict),
         silicon=EmulatedSilicon(engine="plain" if options.engine == "plain" else "jit"),
         release=check_release(options.release),
         lenient=options.lenient,

@@ -149,6 +149,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
             policy=policy.name,
             inputs=arguments.reports,
             repeat_with=repeat_line("run", options, arguments.seed),
+            warnings=device.lost_writes(),
             seeds=seeds(options.settings, arguments.seed),
             versions=tool_versions(),
         ),
@@ -220,6 +221,7 @@ def _run_artifacts(
                 for i, (spec, buffer) in enumerate(zip(specs, buffers, strict=True))
             ),
             repeat_with=repeat_line("run", options, None),
+            warnings=device.lost_writes(),
             seeds=seeds(options.settings, None),
             versions=tool_versions(),
         ),

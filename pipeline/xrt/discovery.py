@@ -92,7 +92,7 @@ def open_device_module(
     return emulated, DeviceReport(
         "emulated",
         "npu1 (Phoenix)",
-        f"host cache {cache.coherency.value}, evict {cache.evict:g}{prefetch}, seed {settings.seed}",
+        f"host cache {cache.name}, evict {cache.evict:g}{prefetch}, seed {settings.seed}",
     )
 
 

@@ -29,6 +29,7 @@ from .memory import CachedMemory, CacheModel, Coherency
 from .releases import LATEST
 from .silicon import Silicon
 from .space import AddressSpace, Allocation, joined
+from .write_ids import LostWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Emulation:
     aborted: str | None = None
     """Why the process would be dead by now."""
     _runs: int = 0
+    _losses: list[tuple[str, LostWrites]] = field(default_factory=list[tuple[str, LostWrites]])
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.settings.seed)
@@ -127,7 +129,10 @@ class Emulation:
     def allocate(self, size_bytes: int, label: str | None = None) -> Allocation:
         """A new buffer, flushed and zero (docs/syncs.md)."""
         self.check_alive()
-        memory = CachedMemory(size_bytes, self.settings.cache.coherency)
+        cache = self.settings.cache
+        memory = CachedMemory(
+            size_bytes, cache.coherency, modifiers=cache.modifiers, write_ids=cache.write_ids
+        )
         allocation = self.space.allocate(memory, label or "")
         if not label:
             allocation.label = f"buffer {allocation.id}"
@@ -139,7 +144,20 @@ class Emulation:
         """The last handle is gone."""
         if self.events.active:
             self.events.emit(Freed(allocation_id))
+        allocation = self.space.by_id(allocation_id)
+        if allocation is not None and allocation.memory.ids is not None:
+            self._losses += [(allocation.label, lost) for lost in allocation.memory.ids.found]
         self.space.free(allocation_id)
+
+    def lost_writes(self) -> tuple[tuple[str, LostWrites], ...]:
+        """Writes that one side lost or did not see, by buffer; empty without `CacheModel.write_ids`."""
+        alive = (
+            (allocation.label, lost)
+            for allocation in self.space
+            if allocation.memory.ids is not None
+            for lost in allocation.memory.ids.found
+        )
+        return (*self._losses, *alive)
 
     def observe(self, allocation: Allocation) -> None:
         """Accounts for what was stored through views of `allocation` since the last call."""

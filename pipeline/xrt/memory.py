@@ -17,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import UsageError
 from .events import Direction
 from .pages import PAGE_BYTES, FreshPages
+from .write_ids import WriteIds
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -44,17 +46,56 @@ class Coherency(enum.Enum):
     COHERENT = "coherent"  # UMQ devices (npu3, AIE4): the device snoops, a sync is a no-op
 
 
+class Modifier(enum.Enum):
+    """What some driver versions do otherwise."""
+
+    UNFENCED = "unfenced"  # FROM returns before the last line is invalidated (shims before 2026-07, 49fbb59c)
+    WHOLE_BUFFER = "whole-bo"  # a ranged sync flushes the whole buffer (drivers before 2024-09, 8680ba1f)
+
+
+UNFENCED_PREFETCH = 0.1
+"""With `unfenced` a line shows only where the cache holds it, so lines are fetched ahead with this chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class CacheModel:
-    """The coherency policy and its chances.
+    """The coherency policy, its modifiers and its chances.
 
     `evict`: chance per dirty line to be written back before a run starts. `prefetch`: chance per absent
-    line to be in the cache, clean, when a run starts (and so to be stale after it).
+    line to be in the cache, clean, when a run starts (and so to be stale after it). `write_ids`: every
+    byte remembers its last write, so that a lost one is told though the values are equal.
     """
 
     coherency: Coherency = Coherency.X86_CLFLUSH
     evict: float = SEED_EVICTION
     prefetch: float = 0.0
+    modifiers: frozenset[Modifier] = frozenset()
+    write_ids: bool = False
+
+    @property
+    def name(self) -> str:
+        """As `parse_coherency` reads it."""
+        return "+".join([self.coherency.value, *sorted(m.value for m in self.modifiers)])
+
+
+def parse_coherency(text: str) -> tuple[Coherency, frozenset[Modifier]]:
+    """ "x86-clflush+unfenced" as a policy and its modifiers. Raises UsageError."""
+    name, *rest = text.split("+")
+    policies = {policy.value: policy for policy in Coherency}
+    modifiers = {modifier.value: modifier for modifier in Modifier}
+    if name not in policies or any(word not in modifiers for word in rest):
+        raise UsageError(
+            f"no coherency policy is called {text!r}",
+            remedy=f"one of: {', '.join(policies)}; with + and a modifier: {', '.join(modifiers)}",
+        )
+    return policies[name], frozenset(modifiers[word] for word in rest)
+
+
+def cache_model(text: str, *, evict: float = SEED_EVICTION, write_ids: bool = False) -> CacheModel:
+    """The model that a user names by its policy and modifiers. Raises UsageError."""
+    coherency, modifiers = parse_coherency(text)
+    prefetch = UNFENCED_PREFETCH if Modifier.UNFENCED in modifiers else 0.0
+    return CacheModel(coherency, evict, prefetch, modifiers, write_ids)
 
 
 def line_range(offset: int, length: int) -> tuple[int, int]:
@@ -71,7 +112,14 @@ class CachedMemory:
     `host` and `ddr` are uint8 arrays of whole lines, one array where the device is coherent.
     """
 
-    def __init__(self, size_bytes: int, coherency: Coherency) -> None:
+    def __init__(
+        self,
+        size_bytes: int,
+        coherency: Coherency,
+        *,
+        modifiers: frozenset[Modifier] = frozenset(),
+        write_ids: bool = False,
+    ) -> None:
         lines = line_range(0, size_bytes)[1]
         self.size_bytes = size_bytes
         self.coherency = coherency
@@ -81,6 +129,10 @@ class CachedMemory:
         self._state: Bytes = np.zeros(lines, np.uint8)
         self._expected: Bytes | None = None
         self._views: list[weakref.ref[Bytes]] = []
+        self._modifiers = modifiers
+        self._late: int | None = None
+        cached = coherency is not Coherency.COHERENT
+        self.ids: WriteIds | None = WriteIds(self.host.size) if write_ids and cached else None
 
     # ----------------------------------------------------------------- what the host does
 
@@ -94,8 +146,11 @@ class CachedMemory:
         """The host stored something in this range, perhaps the value that stood there."""
         if length and self.coherency is not Coherency.COHERENT:
             first, end = line_range(offset, length)
+            self._settle()
             self._state[first:end] = DIRTY
             self._agree(first, end)
+            if self.ids is not None:
+                self.ids.host_wrote(offset, length)
 
     def read(self, offset: int, length: int) -> Bytes:
         """A copy of what the host sees; absent lines are filled and stay, clean."""
@@ -108,6 +163,8 @@ class CachedMemory:
             first, end = line_range(offset, length)
             states = self._state[first:end]
             states[states == ABSENT] = CLEAN
+            if self.ids is not None:
+                self.ids.host_read(offset, length)
 
     def view(self, offset: int, length: int) -> Bytes:
         """The host's bytes themselves. What is stored through the view is found by `observe`."""
@@ -159,29 +216,33 @@ class CachedMemory:
         """A sync of the range, rounded outwards to whole lines."""
         if self.coherency is Coherency.COHERENT:
             return
+        self._settle()
         first, end = line_range(offset, length)
-        states = self._state[first:end]
-        host, ddr = self._lines(self.host, first, end), self._lines(self.ddr, first, end)
-        dirty = states == DIRTY
-        if self.coherency is Coherency.X86_CLFLUSH:
-            ddr[dirty] = host[dirty]
-            states[:] = ABSENT
+        if Modifier.WHOLE_BUFFER in self._modifiers:
+            first, end = 0, self._state.size
+        if self.coherency is Coherency.X86_CLFLUSH or direction is Direction.TO_DEVICE:
+            self._write_back(first + np.flatnonzero(self._state[first:end] == DIRTY))
+        if self.coherency is Coherency.X86_CLFLUSH or direction is Direction.FROM_DEVICE:
+            unfenced = direction is Direction.FROM_DEVICE and Modifier.UNFENCED in self._modifiers
+            if unfenced and self._state[end - 1] != ABSENT:
+                end -= 1
+                self._late = end
+                self._state[end] = CLEAN
+            self._state[first:end] = ABSENT
             self._show(first, end)
-        elif direction is Direction.TO_DEVICE:
-            ddr[dirty] = host[dirty]
-            states[dirty] = CLEAN
         else:
-            states[:] = ABSENT
-            self._show(first, end)
+            states = self._state[first:end]
+            states[states == DIRTY] = CLEAN
         self._agree(first, end)
 
     def evict(self, chance: float, random: np.random.Generator) -> int:
         """Writes back each dirty line with `chance`; such a line is then absent. Returns how many."""
+        self._settle()
         dirty = np.flatnonzero(self._state == DIRTY)
         if not dirty.size:
             return 0
         gone = dirty[random.random(dirty.size) < chance]
-        self._lines(self.ddr)[gone] = self._lines(self.host)[gone]
+        self._write_back(gone)
         self._state[gone] = ABSENT
         return int(gone.size)
 
@@ -203,9 +264,12 @@ class CachedMemory:
         """The device changed DDR: lines that are not in the cache show it, the others stay stale."""
         if self.coherency is Coherency.COHERENT:
             return
+        self._settle()
         if self._state.any():
             absent = self._state == ABSENT
             self._lines(self.host)[absent] = self._lines(self.ddr)[absent]
+            if self.ids is not None:
+                self.ids.shown(absent)
             self._pages.note(0, self.host.size)
         else:
             self._show(0, self._state.size)
@@ -213,8 +277,25 @@ class CachedMemory:
 
     # ----------------------------------------------------------------- inside
 
+    def _write_back(self, lines: npt.NDArray[np.intp]) -> None:
+        """These lines go from the cache to DDR; their state is the caller's."""
+        if lines.size:
+            self._lines(self.ddr)[lines] = self._lines(self.host)[lines]
+            if self.ids is not None:
+                self.ids.written_back(lines)
+
+    def _settle(self) -> None:
+        """The invalidation that an unfenced sync left on its way arrives."""
+        late, self._late = self._late, None
+        if late is not None:
+            self._state[late] = ABSENT
+            self._show(late, late + 1)
+            self._agree(late, late + 1)
+
     def _show(self, first: int, end: int) -> None:
         """The host sees DDR in these lines."""
+        if self.ids is not None:
+            self.ids.shown(slice(first, end))
         window = slice(first * LINE_BYTES, end * LINE_BYTES)
         if not np.array_equal(self.host[window], self.ddr[window]):  # a fresh page stays fresh
             self.host[window] = self.ddr[window]

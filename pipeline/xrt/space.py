@@ -109,7 +109,10 @@ class AddressSpace:
     def read(self, address: int, length: int) -> Bytes:
         """DDR bytes, as a copy. Raises EmulationError outside of every buffer."""
         allocation = self.find(address, length, "reads")
-        allocation.reads.append((address - allocation.address, length))
+        offset = address - allocation.address
+        allocation.reads.append((offset, length))
+        if allocation.memory.ids is not None:
+            allocation.memory.ids.device_read(offset, length)
         return self.peek(address, length)
 
     def write(self, address: int, data: Bytes) -> None:
@@ -118,6 +121,8 @@ class AddressSpace:
         offset = address - allocation.address
         allocation.writes.append((offset, data.size))
         allocation.memory.ddr[offset : offset + data.size] = data
+        if allocation.memory.ids is not None:
+            allocation.memory.ids.device_wrote(offset, data.size)
 
 
 def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

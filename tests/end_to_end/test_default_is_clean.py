@@ -45,8 +45,8 @@ def test_nothing_is_found_in_anybodys_binary(cli: Cli, corpus: Path, tmp_path: P
     rng = np.random.default_rng(index)
     arguments: list[str] = []
     for number, argument in enumerate(case["args"]):
-        shape, dtype = argument["shape"], argument["dtype"]
-        element = ELEMENTS[dtype]
+        shape: list[int] = argument["shape"]
+        element = ELEMENTS[argument["dtype"]]
         type_text = "x".join([*map(str, shape), element])
         if argument.get("output"):
             arguments.append(f"--arg=out:{type_text}")

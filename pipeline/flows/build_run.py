@@ -40,6 +40,7 @@ from .problem import Arguments, Problem, pose
 from .program_directory import write_program
 from .repetition import repeat_line
 from .run import execute, run_built, seeds
+from .shares import shares_of
 from .source import SourceText, read_source
 from .stages import Progress, StageClock, StageNotes, silent
 from .versions import tool_versions
@@ -167,7 +168,9 @@ def build_run(
         seeds=seeds(settings, arguments.seed),
         versions=tool_versions(),
     )
-    again = Recomputable(problem.function, arguments.arrays)
+    again = Recomputable(
+        problem.function, arguments.arrays, lambda index: shares_of(built, function, function.results[index])
+    )
     return judge.report(report, result, device.findings(), again, watch=device.watch)
 
 

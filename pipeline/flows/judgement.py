@@ -6,7 +6,7 @@ The first wrong repeat is described in full; the others are counted, with the li
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..verdict import (
     SyncFinding,
     Tolerance,
 )
-from ..verify.case import Case
+from ..verify.case import Case, Share
 from ..verify.comparison import compare
 from ..verify.diagnosis import diagnose
 from ..verify.reference import Reference
@@ -61,10 +61,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Recomputable:
-    """The source function and its inputs."""
+    """The source function and its inputs; `shares` says, for the index of a result, which way each of its
+    bytes left the array."""
 
     function: SourceFunction
     inputs: tuple[Array, ...]
+    shares: Callable[[int], tuple[Share, ...]] = lambda _: ()
 
 
 def buffer_of(result: Result) -> str | None:
@@ -236,6 +238,7 @@ class Judge:
                 events=events,
                 buffer=expectation.buffer,
                 statistics=statistics,
+                shares=() if problem is None else problem.shares(index),
             )
             found += diagnose(case)
         return tuple(found)

@@ -35,11 +35,14 @@ _LARGEST_TRANSFER_WORDS = 1 << 26
 @dataclass(frozen=True, slots=True)
 class StreamAccess:
     """One task's access to a data buffer (`argument` counts from 0): `ranges` are its bytes as (offset,
-    length), joined and in order; None where the stream does not say how many."""
+    length), joined and in order; None where the stream does not say how many. `column` and `channel` are
+    those of the shim DMA that does it."""
 
     argument: int
     writes: bool
     ranges: tuple[tuple[int, int], ...] | None
+    column: int = 0
+    channel: int = 0
 
 
 def stream_accesses(stream: Transaction | Lx6Stream) -> tuple[StreamAccess, ...]:
@@ -106,7 +109,8 @@ class _Shims:
             if found.register.name == f"DMA_{direction.name}_START_QUEUE":
                 fields = found.register.decode(value)
                 repeats = fields["REPEAT_COUNT"] + 1
-                yield from self._started(column, fields["START_BD_ID"], direction, repeats)
+                place = column, found.index
+                yield from self._started(place, fields["START_BD_ID"], direction, repeats)
 
     def _patch(self, address: int, argument: int, offset: int) -> None:
         found = locate(TileKind.SHIM, address & OFFSET_MASK)
@@ -114,9 +118,10 @@ class _Shims:
             self.patches[address >> COLUMN_SHIFT, found.index] = argument, offset
 
     def _started(
-        self, column: int, number: int, direction: Direction, repeats: int
+        self, place: tuple[int, int], number: int, direction: Direction, repeats: int
     ) -> Iterator[StreamAccess]:
-        """The task's BD and those that it is chained to."""
+        """The task's BD and those that it is chained to; `place` is column and channel."""
+        column, channel = place
         seen: set[int] = set()
         at: int | None = number
         while at is not None and at not in seen:
@@ -124,7 +129,7 @@ class _Shims:
             patch, descriptor = self.patches.get((column, at)), self._descriptor(column, at)
             if patch is not None:
                 ranges = None if descriptor is None else _ranges(descriptor, patch[1], repeats)
-                yield StreamAccess(patch[0], direction is Direction.S2MM, ranges)
+                yield StreamAccess(patch[0], direction is Direction.S2MM, ranges, column, channel)
             at = None if descriptor is None else descriptor.next_bd
 
     def _descriptor(self, column: int, number: int) -> BufferDescriptor | None:

@@ -19,6 +19,15 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The part of a result that came one way: `name` says which ("shim (2,0) S2MM 0, column 2"), `ranges`
+    are bytes of the result as (offset, length)."""
+
+    name: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One result of one run.
 
@@ -42,6 +51,7 @@ class Case:
     events: Sequence[HostEvent] = ()
     buffer: str | None = None
     statistics: RunStatistics | None = None
+    shares: Sequence[Share] = ()
 
     def wrong(self) -> Mask:
         """Where the result is wrong."""

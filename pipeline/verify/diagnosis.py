@@ -27,4 +27,4 @@ def diagnose(case: Case, *, most: int = MOST) -> tuple[Diagnosis, ...]:
 # what the buffer held before says all; recomputing would only find coincidences
 _CONCLUSIVE = {"dirty-host-lines", "never-written", "not-read-back", "part-not-written", "stale"}
 # these say when or where, and leave the why open
-_CIRCUMSTANCES = {"one-batch", "intermittent"}
+_CIRCUMSTANCES = {"one-batch", "one-share", "intermittent"}

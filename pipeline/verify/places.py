@@ -122,6 +122,32 @@ def unwritten_part(case: Case, wrong: Mask) -> Diagnosis | None:
     )
 
 
+def one_share(case: Case, wrong: Mask) -> Diagnosis | None:
+    """Everything wrong came one way out of the array, by the artifact's own BDs."""
+    if len(case.shares) < 2 or dtypes.storage_bits(case.type.element) < 8:
+        return None
+    size = case.got.dtype.itemsize
+    places = np.flatnonzero(wrong.reshape(-1)) * size
+    for share in case.shares:
+        inside = np.zeros(case.type.size_bytes, np.bool_)
+        for offset, length in share.ranges:
+            inside[offset : offset + length] = True
+        if not inside[places].all():
+            continue
+        elements = int(np.count_nonzero(inside[::size]))
+        sure = Likelihood.LIKELY if 2 * len(places) > elements else Likelihood.POSSIBLE
+        return case.says(
+            "one-share",
+            f"all wrong elements were written through {share.name}, and nothing that came another way is wrong",
+            [
+                f"{len(places)} of that share's {elements} elements are wrong",
+                f"{len(case.shares)} shares in all, by the instruction stream's BDs",
+            ],
+            sure,
+        )
+    return None
+
+
 def stale(case: Case, wrong: Mask) -> Diagnosis | None:
     """The whole result is another one's: of the run before, with other inputs."""
     if case.previous is None or not same_bits(case.got, case.previous).all():
@@ -296,6 +322,7 @@ RULES: tuple[Rule, ...] = (
     stale,
     all_zero,
     unwritten_part,
+    one_share,
     one_batch,
     transposed,
     shifted,

@@ -56,7 +56,7 @@ def test_a_contiguous_read_and_a_write() -> None:
         patch(1, 2, 0),
         start("S2MM", 1),
     )
-    assert found == (StreamAccess(0, False, ((64, 64),)), StreamAccess(2, True, ((0, 16),)))
+    assert found == (StreamAccess(0, False, ((64, 64),)), StreamAccess(2, True, ((0, 16),), 0, 1))
 
 
 def test_rows_with_gaps_are_apart() -> None:

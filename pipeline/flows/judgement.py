@@ -211,13 +211,17 @@ class Judge:
             findings=tuple(findings),
             array_findings=() if watch is None else watch.findings,
             tile_cycles=() if watch is None else watch.tile_cycles,
-            diagnoses=self._diagnoses(events, statistics, problem),
+            diagnoses=self._diagnoses(events, statistics, problem, findings),
             agreement=self.agreement,
             warnings=(*report.warnings, *result.warnings, *self._settled()),
         )
 
     def _diagnoses(
-        self, events: Sequence[HostEvent], statistics: RunStatistics | None, problem: Recomputable | None
+        self,
+        events: Sequence[HostEvent],
+        statistics: RunStatistics | None,
+        problem: Recomputable | None,
+        findings: Sequence[SyncFinding],
     ) -> tuple[Diagnosis, ...]:
         if self._shown is None or not self._wrong_is_shown:
             return ()
@@ -239,6 +243,7 @@ class Judge:
                 buffer=expectation.buffer,
                 statistics=statistics,
                 shares=() if problem is None else problem.shares(index),
+                findings=findings,
             )
             found += diagnose(case)
         return tuple(found)

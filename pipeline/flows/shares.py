@@ -1,4 +1,4 @@
-"""Which way each byte of a result left the array: through which shim's DMA channel, by the artifact's own BDs."""
+"""Which way each byte of a result left the array: through which shim DMA channel, by the artifact's BDs."""
 
 from __future__ import annotations
 

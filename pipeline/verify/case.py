@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..program import SourceFunction, TensorType
-from ..verdict import Diagnosis, HostEvent, Likelihood, RunStatistics, Tolerance
+from ..verdict import Diagnosis, HostEvent, Likelihood, RunStatistics, SyncFinding, Tolerance
 from .comparison import LINE_BYTES, Mask, lines_of, poison_array, same_bits, wrong_elements
 from .rounding import Float64
 from .tolerance import EXACT
@@ -33,7 +33,8 @@ class Case:
 
     `poison` is what the host repeated over the buffer before the run, `previous` what it held before that
     or what the run before gave; `function`, `inputs` and `result` (its index) allow recomputing; `events`
-    are the run's, in which `buffer` is the result's buffer. Whatever is not known is left out.
+    are the run's, in which `buffer` is the result's buffer, `findings` the sanitizer's of all repeats,
+    `shares` the ways out of the array. Whatever is not known is left out.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Case:
     buffer: str | None = None
     statistics: RunStatistics | None = None
     shares: Sequence[Share] = ()
+    findings: Sequence[SyncFinding] = ()
 
     def wrong(self) -> Mask:
         """Where the result is wrong."""

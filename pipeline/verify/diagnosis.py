@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..verdict import Diagnosis, Likelihood
+from .blame import with_findings
 from .case import Case
 from .places import RULES, off_by_rounding
 from .recomputation import recomputed
@@ -12,7 +13,8 @@ MOST = 4
 
 
 def diagnose(case: Case, *, most: int = MOST) -> tuple[Diagnosis, ...]:
-    """At most `most` explanations of a wrong result; none when it is right or nothing fits."""
+    """At most `most` explanations of a wrong result, those first that a sync hazard backs; none when it is
+    right or nothing fits."""
     wrong = case.wrong()
     if not wrong.any():
         return ()
@@ -21,7 +23,8 @@ def diagnose(case: Case, *, most: int = MOST) -> tuple[Diagnosis, ...]:
         found += recomputed(case, wrong)
     if all(d.rule in _CIRCUMSTANCES for d in found):
         found += [d for d in (off_by_rounding(case, wrong),) if d is not None]
-    return tuple(sorted(found, key=lambda d: _ORDER[d.likelihood])[:most])
+    told = with_findings(case, wrong, found)
+    return tuple(sorted(told, key=lambda d: _ORDER[d.likelihood])[:most])
 
 
 # what the buffer held before says all; recomputing would only find coincidences

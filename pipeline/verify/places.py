@@ -138,7 +138,7 @@ def one_share(case: Case, wrong: Mask) -> Diagnosis | None:
         sure = Likelihood.LIKELY if 2 * len(places) > elements else Likelihood.POSSIBLE
         return case.says(
             "one-share",
-            f"all wrong elements were written through {share.name}, and nothing that came another way is wrong",
+            f"all wrong elements came through {share.name}, and nothing that came another way is wrong",
             [
                 f"{len(places)} of that share's {elements} elements are wrong",
                 f"{len(case.shares)} shares in all, by the instruction stream's BDs",

@@ -37,10 +37,10 @@ def patch(number: int, argument: int, offset: int) -> DdrPatch:
     return DdrPatch(SHIM.address(descriptor_offset(TileKind.SHIM, number)) + 4, argument, offset)
 
 
-def start(direction: str, number: int, repeats: int = 1) -> Write32:
+def start(direction: str, number: int, repeats: int = 1, channel: int = 0) -> Write32:
     queue = register(TileKind.SHIM, f"DMA_{direction}_START_QUEUE")
     value = queue.encode(START_BD_ID=number, REPEAT_COUNT=repeats - 1)
-    return Write32(SHIM.address(queue.at(0)), value)
+    return Write32(SHIM.address(queue.at(channel)), value)
 
 
 def accesses(*ops: Operation) -> tuple[StreamAccess, ...]:
@@ -54,7 +54,7 @@ def test_a_contiguous_read_and_a_write() -> None:
         start("MM2S", 0),
         bd_write(1, length=4),
         patch(1, 2, 0),
-        start("S2MM", 1),
+        start("S2MM", 1, channel=1),
     )
     assert found == (StreamAccess(0, False, ((64, 64),)), StreamAccess(2, True, ((0, 16),), 0, 1))
 

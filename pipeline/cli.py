@@ -317,6 +317,14 @@ Sarif = Annotated[
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
 
 
+Fallback = Annotated[
+    str | None,
+    typer.Option(
+        "--fallback",
+        help="cpu: dispatches that the backend cannot lower run on the CPU through IREE (and are named).",
+        show_default=False,
+    ),
+]
 Cores = Annotated[
     str | None,
     typer.Option(
@@ -367,6 +375,7 @@ def build_run_command(
     peano_dir: PeanoDir = None,
     cores: Cores = None,
     tile: Tile = None,
+    fallback: Fallback = None,
     device: Device = "auto",
     timeout: Timeout = 60.0,
     policy: Policy = "default",
@@ -435,6 +444,7 @@ def build_run_command(
         oracle=oracle,
         tolerance=tolerance,
         iree_flags=tuple(iree_flags or ()),
+        fallback=fallback,
     )
     return _show(
         functools.partial(build_run, compiler=compiler),
@@ -460,6 +470,7 @@ def build_command(
     peano_dir: PeanoDir = None,
     cores: Cores = None,
     tile: Tile = None,
+    fallback: Fallback = None,
     iree_flags: IreeFlags = None,
     explain: Explain = False,
     verbose: Verbose = False,
@@ -483,6 +494,7 @@ def build_command(
         backend_options=_backend_options(backend_options, iree_install_dir, peano_dir, cores, tile),
         backend_flags=tuple(backend_flags or ()),
         iree_flags=tuple(iree_flags or ()),
+        fallback=fallback,
     )
     return _show(build, options, as_json=as_json, verbose=verbose or explain)
 

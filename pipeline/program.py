@@ -3,7 +3,7 @@
     SourceModule   what the user wrote: functions of tensor ops, read from the input MLIR (the reference
                    evaluates this one)
     Program        what IREE made of it: dispatches and the host's commands (backends and runner use this)
-    Artifact       what a backend made of one dispatch
+    Artifact       what a backend made of one dispatch (CpuKernel: what the host's CPU does instead)
 
 All are frozen; nothing here computes. Ops keep MLIR's own names ("linalg.matmul", "arith.addi").
 """
@@ -343,3 +343,18 @@ class Artifact:
     backend: str
     files: Mapping[str, bytes]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuKernel:
+    """A dispatch that no backend has a kernel for and that the host's CPU does instead.
+
+    `module` is an IREE module (.vmfb) for llvm-cpu. Its `function` takes the tensor of every binding and
+    gives those of the bindings that are written, both in the bindings' order. `reason` says why it is here.
+    """
+
+    dispatch: str
+    function: str
+    module: bytes
+    bindings: tuple[Binding, ...]
+    reason: str

@@ -482,7 +482,11 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class DispatchReport:
-    """A compiled dispatch: name, kernel name in its xclbin, backend, sha256 of what runs."""
+    """A compiled dispatch: name, kernel name in its xclbin, backend, sha256 of what runs.
+
+    `fallback` is there where the host's CPU does it: why the backend could not. Then there is no xclbin, and
+    both hashes are that of IREE's module.
+    """
 
     dispatch: str
     kernel: str
@@ -490,6 +494,7 @@ class DispatchReport:
     xclbin_sha256: str
     instructions_sha256: str
     notes: tuple[str, ...] = ()
+    fallback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..backends import registry
+from ..backends.llvm_cpu import compile_for_host
 from ..backends.protocol import AnyBackend, CompileOptions, DesignBackend, ModuleBackend
-from ..errors import CompileError, UsageError
+from ..errors import CompileError, UnsupportedOp, UsageError
 from ..frontend.compiler import Compiler
-from ..program import Artifact, Dispatch, DispatchCommand, HostFunction, Program
+from ..program import Artifact, CpuKernel, Dispatch, DispatchCommand, HostFunction, Program
 from ..verdict import BuildRunReport, DispatchReport
 from .backend_options import backend_request
 from .design import build_design
@@ -21,6 +22,8 @@ from .program_directory import BuiltProgram, write_program
 from .source import SourceText, read_source
 from .stages import Progress, StageClock, StageNotes, silent
 from .versions import tool_versions
+
+FALLBACKS = ("cpu",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class BuildOptions:
     backend_options: tuple[str, ...] = ()
     backend_flags: tuple[str, ...] = ()
     iree_flags: tuple[str, ...] = ()
+    fallback: str | None = None
 
 
 def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
@@ -46,6 +50,7 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
 
     Raises UsageError, CompileError.
     """
+    check_fallback(options.fallback)
     clock = StageClock(progress)
     backend = registry.load(
         options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
@@ -62,7 +67,7 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
         describe_front_end(notes, source, program, options.iree_flags)
     functions = _functions(program, options.function)
     with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
-        built = compile_dispatches(program, functions, backend, notes)
+        built = compile_dispatches(program, functions, backend, notes, options.fallback)
         notes.files += write_program(Path(options.output_directory), built)
     return BuildRunReport(
         command="build",
@@ -70,7 +75,10 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
         function=options.function,
         stages=clock.reports,
         dispatches=dispatch_reports(built),
-        warnings=tuple(f"{f.name} was left out: {f.message}" for f in program.refused),
+        warnings=(
+            *(f"{f.name} was left out: {f.message}" for f in program.refused),
+            *fallback_warnings(built),
+        ),
         output_directory=options.output_directory,
         versions=tool_versions(),
     )
@@ -94,29 +102,50 @@ def _build_design(
 
 
 def compile_dispatches(
-    program: Program, functions: Sequence[HostFunction], backend: AnyBackend, notes: StageNotes
+    program: Program,
+    functions: Sequence[HostFunction],
+    backend: AnyBackend,
+    notes: StageNotes,
+    fallback: str | None = None,
 ) -> BuiltProgram:
-    """Artifacts for all that `functions` and the start-up dispatch, each compiled once."""
+    """Artifacts for all that `functions` and the start-up dispatch, each compiled once. With a `fallback`,
+    what the backend cannot lower is compiled for the host's CPU."""
     commands = [*program.startup, *(c for f in functions for c in f.commands)]
     wanted = dict.fromkeys(c.dispatch for c in commands if isinstance(c, DispatchCommand))
     dispatches = {d.name: d for d in program.dispatches}
     epoch = source_date_epoch()
-    artifacts = _artifacts(program, [dispatches[name] for name in wanted], backend, epoch)
+    cpu_kernels: dict[str, CpuKernel] = {}
+    artifacts = _artifacts(
+        program,
+        [dispatches[name] for name in wanted],
+        backend,
+        epoch,
+        None if fallback is None else cpu_kernels,
+    )
     for name, artifact in artifacts.items():
         notes.details.append(f"{name}: kernel {artifact.kernel} by {artifact.backend}")
         notes.details += artifact.notes
-    count = len(artifacts)
+    for name, kernel in cpu_kernels.items():
+        notes.details.append(f"{name}: on the CPU by IREE's llvm-cpu, since {kernel.reason}")
+    count = len(artifacts) + len(cpu_kernels)
     notes.note = (
         f"{count} dispatch{'' if count == 1 else 'es'}"
         if count
         else "nothing to compile: the host does it all"
     )
-    return BuiltProgram(program, artifacts)
+    if cpu_kernels:
+        notes.note += f", {len(cpu_kernels)} of them for the CPU"
+    return BuiltProgram(program, artifacts, cpu_kernels)
 
 
 def _artifacts(
-    program: Program, dispatches: Sequence[Dispatch], backend: AnyBackend, epoch: int
+    program: Program,
+    dispatches: Sequence[Dispatch],
+    backend: AnyBackend,
+    epoch: int,
+    cpu_kernels: dict[str, CpuKernel] | None,
 ) -> dict[str, Artifact]:
+    """What the backend makes of each; what it cannot lower goes to `cpu_kernels`, where that is there."""
     if isinstance(backend, DesignBackend):
         raise UsageError(
             f"backend {backend.name} compiles the aie dialect, not dispatches of linalg",
@@ -125,12 +154,32 @@ def _artifacts(
     if isinstance(backend, ModuleBackend):
         options = CompileOptions(source_date_epoch=epoch)
         return dict(backend.compile_module(program, dispatches, options=options)) if dispatches else {}
-    return {
-        dispatch.name: backend.compile(
-            dispatch, options=CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
-        )
-        for ordinal, dispatch in enumerate(dispatches)
-    }
+    artifacts: dict[str, Artifact] = {}
+    for ordinal, dispatch in enumerate(dispatches):
+        options = CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
+        try:
+            artifacts[dispatch.name] = backend.compile(dispatch, options=options)
+        except UnsupportedOp as refused:
+            if cpu_kernels is None:
+                other = "or let IREE do this dispatch on the CPU: --fallback cpu"
+                refused.remedy = f"{refused.remedy}; {other}" if refused.remedy else other
+                raise
+            cpu_kernels[dispatch.name] = compile_for_host(dispatch, refused.message)
+    return artifacts
+
+
+def check_fallback(name: str | None) -> None:
+    """Raises UsageError for a fallback that does not exist."""
+    if name is not None and name not in FALLBACKS:
+        raise UsageError(f"no fallback is called {name!r}", remedy=f"one of: {', '.join(FALLBACKS)}")
+
+
+def fallback_warnings(built: BuiltProgram) -> tuple[str, ...]:
+    """What is not done by the NPU, and why, a line each."""
+    return tuple(
+        f"{name} runs on the CPU (IREE's llvm-cpu), not on the NPU: {kernel.reason}"
+        for name, kernel in built.cpu_kernels.items()
+    )
 
 
 def dispatch_reports(built: BuiltProgram) -> tuple[DispatchReport, ...]:
@@ -145,6 +194,10 @@ def dispatch_reports(built: BuiltProgram) -> tuple[DispatchReport, ...]:
             a.notes,
         )
         for a in built.artifacts.values()
+    ) + tuple(
+        DispatchReport(k.dispatch, k.function, "llvm-cpu", digest, digest, fallback=k.reason)
+        for k in built.cpu_kernels.values()
+        for digest in [hashlib.sha256(k.module).hexdigest()]
     )
 
 

@@ -26,9 +26,11 @@ from ..verify.reference import Reference, reference
 from ..verify.tolerance import parse_tolerance
 from .backend_options import backend_request
 from .build import (
+    check_fallback,
     compile_dispatches,
     describe_front_end,
     dispatch_reports,
+    fallback_warnings,
     host_function,
     source_date_epoch,
 )
@@ -62,6 +64,7 @@ class BuildRunOptions:
     oracle: str = "numpy"
     tolerance: str | None = None
     iree_flags: tuple[str, ...] = ()
+    fallback: str | None = None
     settings: RunSettings = field(default_factory=RunSettings)
 
 
@@ -84,6 +87,7 @@ def build_run(
     """
     settings = options.settings
     policy = settings.check()
+    check_fallback(options.fallback)
     if options.oracle not in ORACLES:
         raise UsageError(f"no oracle is called {options.oracle!r}", remedy=f"one of: {', '.join(ORACLES)}")
     clock = StageClock(progress)
@@ -129,7 +133,7 @@ def build_run(
             notes.seconds = sum(compiler.seconds.get(asked, 0.0) for asked in (PARSE, COMPILE))
         looking = beside.submit(_inspect, compiler, source, options.iree_flags, problem) if look else None
         with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
-            built = kept or compile_dispatches(program, [function], backend, notes)
+            built = kept or compile_dispatches(program, [function], backend, notes, options.fallback)
             if builds is not None and kept is None:
                 builds.keep_build(key, built)
             if options.output_directory is not None:
@@ -162,7 +166,7 @@ def build_run(
         policy=policy.name,
         inputs=arguments.reports,
         accumulations=accumulations,
-        warnings=(*notes_on_oracle, *device.lost_writes()),
+        warnings=(*fallback_warnings(built), *notes_on_oracle, *device.lost_writes()),
         repeat_with=repeat_line("build-run", options, arguments.seed),
         output_directory=options.output_directory,
         seeds=seeds(settings, arguments.seed),
@@ -177,7 +181,7 @@ def build_run(
 def _build_key(options: BuildRunOptions, source: SourceText, problem: Problem) -> str:
     """All that a build depends on. The file's name is in it, for a program carries its source's."""
     scalars = {str(index): value.hex() for index, value in problem.scalars.items()}
-    backend = (options.backend, options.backend_options, options.backend_flags)
+    backend = (options.backend, options.backend_options, options.backend_flags, options.fallback)
     epoch = source_date_epoch()
     name = problem.function.name
     return content_key("build", source.file, source.text, name, options.iree_flags, *backend, scalars, epoch)

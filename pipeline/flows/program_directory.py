@@ -12,13 +12,13 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .. import json_codec
 from ..errors import ArtifactError, UsageError
-from ..program import Artifact, Binding, CallingConvention, Program
+from ..program import Artifact, Binding, CallingConvention, CpuKernel, Program
 from ..verdict import FileRecord
 from .source import read_input_file
 
@@ -53,11 +53,21 @@ class StoredArtifact:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredCpuKernel:
+    """A CpuKernel whose module lies in a file; here its bytes are empty."""
+
+    kernel: CpuKernel
+    file: StoredFile
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltProgram:
-    """A program and the artifacts of its dispatches, by the dispatch's name."""
+    """A program and the artifacts of its dispatches, by the dispatch's name; `cpu_kernels` are those of the
+    dispatches that the host's CPU does."""
 
     program: Program
     artifacts: Mapping[str, Artifact]
+    cpu_kernels: Mapping[str, CpuKernel] = field(default_factory=dict[str, CpuKernel])
 
 
 def write_program(folder: Path, built: BuiltProgram) -> tuple[FileRecord, ...]:
@@ -77,6 +87,7 @@ def write_program(folder: Path, built: BuiltProgram) -> tuple[FileRecord, ...]:
         "schema": SCHEMA,
         "program": json_codec.encode(built.program),
         "artifacts": [json_codec.encode(artifact) for artifact in stored],
+        **_cpu_part(folder, built, records),
     }
     data = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
     whole = _store(folder, DOCUMENT, data)
@@ -108,7 +119,9 @@ def read_program(folder: Path) -> BuiltProgram:
         )
     stored = [json_codec.decode(item, StoredArtifact) for item in artifact_data]
     artifacts = {item.dispatch: _load_artifact(folder, item) for item in stored}
-    return BuiltProgram(json_codec.decode(program_data, Program), artifacts)
+    cpu = [json_codec.decode(item, StoredCpuKernel) for item in document.get("cpu_kernels", ())]
+    cpu_kernels = {item.kernel.dispatch: _load_cpu_kernel(folder, item) for item in cpu}
+    return BuiltProgram(json_codec.decode(program_data, Program), artifacts, cpu_kernels)
 
 
 _AGAIN = "build it again with `aiepipe build FILE -o DIR`"
@@ -131,6 +144,20 @@ def write_file(path: Path, data: bytes) -> None:
             temporary.unlink()
         reason = os.strerror(fault.errno) if fault.errno else str(fault)
         raise UsageError(f"cannot write {path}: {reason}", remedy="choose another folder with -o") from fault
+
+
+def _cpu_part(folder: Path, built: BuiltProgram, records: list[FileRecord]) -> dict[str, Any]:
+    """The document's part about dispatches of the CPU, if there are any; their modules are written."""
+    stored: list[Any] = []
+    for kernel in built.cpu_kernels.values():
+        file = _store(folder, f"{kernel.dispatch}.cpu.vmfb", kernel.module)
+        records.append(FileRecord(str(folder / file.path), file.size_bytes, file.sha256))
+        stored.append(json_codec.encode(StoredCpuKernel(replace(kernel, module=b""), file)))
+    return {"cpu_kernels": stored} if stored else {}
+
+
+def _load_cpu_kernel(folder: Path, stored: StoredCpuKernel) -> CpuKernel:
+    return replace(stored.kernel, module=_load(folder, stored.file))
 
 
 def _stored_artifact(artifact: Artifact, files: Mapping[str, StoredFile]) -> StoredArtifact:

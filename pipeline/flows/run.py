@@ -20,7 +20,7 @@ from ..verify.values import ArgumentSpec, parse_argument, resolve
 from ..xrt.policy import SyncPolicy
 from ..xrt.results import Repeat, RunResult
 from ..xrt.runner import BufferDirection, KernelBuffer, run_kernel, run_program
-from .build import dispatch_reports
+from .build import dispatch_reports, fallback_warnings
 from .device import OpenedDevice, RunSettings, open_device
 from .judgement import Judge, given_expectations
 from .problem import DEFAULT_FUNCTION, make_arguments
@@ -120,6 +120,7 @@ def run_built(
         timeout_s=settings.timeout_s,
         keep=1,
         on_repeat=listen,
+        cpu_kernels=built.cpu_kernels,
     )
 
 
@@ -149,7 +150,7 @@ def _run_folder(options: RunOptions, folder: str, policy: SyncPolicy, progress: 
             policy=policy.name,
             inputs=arguments.reports,
             repeat_with=repeat_line("run", options, arguments.seed),
-            warnings=device.lost_writes(),
+            warnings=(*fallback_warnings(built), *device.lost_writes()),
             seeds=seeds(options.settings, arguments.seed),
             versions=tool_versions(),
         ),

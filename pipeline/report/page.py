@@ -250,7 +250,7 @@ def _bar(share: float, key: str) -> Markup:
 
 def _origin(report: BuildRunReport) -> Markup:
     dispatches = [
-        (d.dispatch, d.kernel, d.backend, tag("code", d.xclbin_sha256[:16]), "; ".join(d.notes))
+        (d.dispatch, d.kernel, d.backend, tag("code", d.xclbin_sha256[:16]), d.fallback or "; ".join(d.notes))
         for d in report.dispatches
     ]
     inputs = [(i.name, str(i.type), i.origin) for i in report.inputs]
@@ -258,7 +258,7 @@ def _origin(report: BuildRunReport) -> Markup:
     details = [tag("li", tag("code", line)) for stage in report.stages for line in stage.details]
     parts: list[Child] = []
     if dispatches:
-        head = ("dispatch", "kernel", "backend", "xclbin sha256", "notes")
+        head = ("dispatch", "kernel", "backend", "sha256", "notes")
         parts.append(table("Dispatches", head, dispatches))
     if inputs:
         parts.append(table("Inputs", ("argument", "type", "from"), inputs))

@@ -153,10 +153,10 @@ def _end(report: BuildRunReport) -> Iterator[Text]:
         yield Text(f"again: {report.repeat_with}")
     if report.agreement is not None:
         line = Text(report.agreement.value, style=verdict_style(report.agreement))
-        line.append(f" on {_device(report.device)}: {_why(report)}", style="default")
+        line.append(f" on {_device(report.device)}{_fallback(report)}: {_why(report)}", style="default")
         yield line
     elif report.device is not None:
-        yield Text(f"ran on {_device(report.device)}; nothing was given to compare with")
+        yield Text(f"ran on {_device(report.device)}{_fallback(report)}; nothing was given to compare with")
 
 
 def _device(device: DeviceReport | None) -> str:
@@ -164,6 +164,13 @@ def _device(device: DeviceReport | None) -> str:
         return "no device"
     detail = f", {device.detail}" if device.detail else ""
     return f"the {device.kind} {device.name}{detail}"
+
+
+def _fallback(report: BuildRunReport) -> str:
+    """What the device did not do: a verdict must not say more than was tried."""
+    done = sum(dispatch.fallback is not None for dispatch in report.dispatches)
+    count = len(report.dispatches)
+    return f", {done} of {count} dispatch{'' if count == 1 else 'es'} on the CPU instead" if done else ""
 
 
 def _why(report: BuildRunReport) -> str:

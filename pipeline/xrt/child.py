@@ -11,12 +11,12 @@ import importlib
 import os
 import sys
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any, cast
 
 from ..errors import AiepipeError
-from ..program import Artifact, HostFunction, Program
+from ..program import Artifact, CpuKernel, HostFunction, Program
 from ..verdict import SyncFinding
 from .api import DeviceModule
 from .emulation import Settings, configure, current
@@ -49,6 +49,7 @@ class Request:
     inputs: list[Array]
     options: RunOptions
     seed: int | None
+    cpu_kernels: dict[str, CpuKernel] = field(default_factory=dict[str, CpuKernel])
 
 
 # from the child: ("doing", text), ("repeat", Repeat), ("outputs", arrays), ("result", RunResult, findings),
@@ -102,6 +103,7 @@ def _serve(
         keep=options.keep,
         on_repeat=on_repeat,
         poll_ms=options.poll_ms,
+        cpu_kernels=request.cpu_kernels,
     )
     findings: tuple[SyncFinding, ...] = () if sanitizer is None else sanitizer.finish()
     parent.send(("result", result, findings))

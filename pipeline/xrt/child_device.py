@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from ..errors import AiepipeError, DeviceError, RunFailed
-from ..program import Artifact, HostFunction, Program
+from ..program import Artifact, CpuKernel, HostFunction, Program
 from ..verdict import SyncFinding
 from .child import GO, REREAD, HostedDevice, Request
 from .failures import BY_CODE, Failure, explain
@@ -84,6 +84,7 @@ class ChildDevice:
         options: RunOptions,
         seed: int | None,
         on_repeat: Callable[[Repeat], None] | None,
+        cpu_kernels: Mapping[str, CpuKernel] | None = None,
     ) -> RunResult:
         """As `runner.run_program`, which calls it. Raises what that raises, and DeviceError or RunFailed
         for a child that hung or died; the next call gets a new one."""
@@ -92,7 +93,9 @@ class ChildDevice:
         child = self._child
         if options.poll_ms is None and (self._hosted.hardware or self._hosted.fault is not None):
             options = replace(options, poll_ms=POLL_MS)
-        request = Request(program, function, dict(artifacts), list(inputs), options, seed)
+        request = Request(
+            program, function, dict(artifacts), list(inputs), options, seed, dict(cpu_kernels or {})
+        )
         finished = False
         try:
             child.send(request)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .. import dtypes
 from ..errors import DeviceError
+from ..iree_tools import call_function
 from ..program import (
     Access,
     Artifact,
@@ -21,6 +23,7 @@ from ..program import (
     BufferSlice,
     Command,
     CopyCommand,
+    CpuKernel,
     Dispatch,
     DispatchCommand,
     FillCommand,
@@ -49,11 +52,13 @@ class Execution:
         *,
         inputs: Sequence[Array],
         options: RunOptions,
+        cpu_kernels: Mapping[str, CpuKernel] | None = None,
     ) -> None:
         self._session = session
         self._program = program
         self._function = function
         self._artifacts = artifacts
+        self._cpu_kernels = cpu_kernels or {}
         self._options = options
         self._policy = options.policy
         self._dispatches = {dispatch.name: dispatch for dispatch in program.dispatches}
@@ -137,6 +142,8 @@ class Execution:
                     self._fill(command)
                 case CopyCommand():
                     self._copy(command.source, command.target, "copy")
+                case DispatchCommand() if command.dispatch in self._cpu_kernels:
+                    self._dispatch_on_cpu(self._cpu_kernels[command.dispatch], command)
                 case DispatchCommand():
                     self._dispatch(number, command)
 
@@ -172,6 +179,25 @@ class Execution:
     def _copy(self, source: BufferSlice, target: BufferSlice, note: str) -> None:
         data = self._host_read(source, note)
         self._host_write(target, data, note)
+
+    def _dispatch_on_cpu(self, kernel: CpuKernel, command: DispatchCommand) -> None:
+        """The host does it, as it does fills and copies. It is given all bindings, as a dispatch need not
+        write the whole of one."""
+        parts = [
+            replace(part, length_bytes=binding.type.size_bytes)
+            for binding, part in zip(kernel.bindings, command.bindings, strict=True)
+        ]
+        note = f"for {kernel.dispatch} on the CPU"
+        arguments = [
+            (str(binding.type), self._host_read(part, note).tobytes())
+            for binding, part in zip(kernel.bindings, parts, strict=True)
+        ]
+        written = [p for b, p in zip(kernel.bindings, parts, strict=True) if b.access.writes]
+        results = call_function(
+            kernel.module, kernel.function, arguments, len(written), wanted_by="--fallback cpu"
+        )
+        for part, data in zip(written, results, strict=True):
+            self._host_write(part, np.frombuffer(data, np.uint8), f"by {kernel.dispatch} on the CPU")
 
     def _host_read(self, part: BufferSlice, note: str) -> Bytes:
         """Reads a range, after syncing it from the device where the device has written it."""

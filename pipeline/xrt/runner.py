@@ -24,6 +24,7 @@ from ..program import (
     Buffer,
     BufferKind,
     BufferSlice,
+    CpuKernel,
     Dispatch,
     DispatchCommand,
     HostFunction,
@@ -67,8 +68,11 @@ def run_program(
     keep: int = 1024,
     on_repeat: Callable[[Repeat], None] | None = None,
     poll_ms: int | None = None,
+    cpu_kernels: Mapping[str, CpuKernel] | None = None,
 ) -> RunResult:
     """Runs `function` `repeat` times on `inputs` (one array per argument) and returns every result.
+
+    `cpu_kernels` are dispatches that the host's CPU does, by name; all others need an artifact.
 
     `seed` restarts the emulated device's draws; hardware has no seed. `on_repeat` is called after each
     execution, with all of it. `device` may live in a child process. Raises UsageError (inputs that do not
@@ -78,14 +82,23 @@ def run_program(
     options = RunOptions(policy, repeat, timeout_s, poison, keep, poll_ms)
     if isinstance(device, ChildDevice):
         return device.run_program(
-            program, function, artifacts, inputs, options=options, seed=seed, on_repeat=on_repeat
+            program,
+            function,
+            artifacts,
+            inputs,
+            options=options,
+            seed=seed,
+            on_repeat=on_repeat,
+            cpu_kernels=cpu_kernels,
         )
     if seed is not None:
         reseed = getattr(device, "reseed", None)
         if reseed is not None:
             reseed(seed)
     with Session(device, timeout_s=timeout_s, poll_ms=poll_ms) as session:
-        execution = Execution(session, program, function, artifacts, inputs=inputs, options=options)
+        execution = Execution(
+            session, program, function, artifacts, inputs=inputs, options=options, cpu_kernels=cpu_kernels
+        )
         return execution.repeat(on_repeat)
 
 

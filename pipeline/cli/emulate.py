@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from ..errors import ConditionNotMet
-from ..report.json_report import report_json
 from .options import CoherencySeed, Engine, FailOn, Json
 
 
@@ -79,6 +78,7 @@ def emulate_command(
       aiepipe emulate --xrt-version 2.21.75 --fail-on hazard test.py
     """
     from ..flows.emulate import EmulateOptions, emulate, output_to_stderr  # noqa: PLC0415
+    from ..report.json_report import report_json  # noqa: PLC0415
     from ..report.script import print_script_report  # noqa: PLC0415
 
     options = EmulateOptions(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ConditionNotMet, UsageError
-from ..report.json_report import report_json
 from ..report.progress import progress_line
-from ..report.terminal import print_report
-from ..verdict import Agreement, BuildRunReport, SyncFinding
 from .exits import EXIT_WRONG
+
+if TYPE_CHECKING:
+    from ..verdict import BuildRunReport, SyncFinding
 
 Options = TypeVar("Options")
 
@@ -29,7 +29,11 @@ def show(
 ) -> int:
     """Runs a flow under a progress line, prints its report, and gives the exit code. `page` are the HTML
     file to write and the JSON report to compare with."""
-    from ..flows.html_report import read_earlier, write_html  # noqa: PLC0415  (keeps --help fast)
+    # numpy and all that imports it would be half of what --help takes
+    from ..flows.html_report import read_earlier, write_html  # noqa: PLC0415
+    from ..report.json_report import report_json  # noqa: PLC0415
+    from ..report.terminal import print_report  # noqa: PLC0415
+    from ..verdict import Agreement  # noqa: PLC0415
 
     path, earlier = page
     if earlier is not None and path is None:

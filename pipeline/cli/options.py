@@ -112,15 +112,7 @@ FailOn = Annotated[
         show_default=False,
     ),
 ]
-CheckFallback = Annotated[
-    str | None,
-    typer.Option(
-        "--fallback",
-        help="cpu: dispatches that the backend cannot lower run on the CPU through IREE (and are named).",
-        show_default=False,
-    ),
-]
-Cores = Annotated[
+CheckCores = Annotated[
     bool,
     typer.Option(
         "--check",
@@ -165,6 +157,14 @@ Sarif = Annotated[
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
+Fallback = Annotated[
+    str | None,
+    typer.Option(
+        "--fallback",
+        help="cpu: dispatches that the backend cannot lower run on the CPU through IREE (and are named).",
+        show_default=False,
+    ),
+]
 Cores = Annotated[
     str | None,
     typer.Option(

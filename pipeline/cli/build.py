@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
+from ..errors import UsageError
+from ..report.progress import progress_line
 from .options import (
     Backend,
     BackendFlags,
     BackendOptions,
     Cores,
+    Emit,
     Explain,
     Fallback,
     File,
@@ -38,6 +43,7 @@ def build_command(
     tile: Tile = None,
     fallback: Fallback = None,
     iree_flags: IreeFlags = None,
+    emit: Emit = None,
     explain: Explain = False,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -48,8 +54,9 @@ def build_command(
     Examples:
       aiepipe build mlir/matmul.mlir -o out        # out/*.xclbin, out/*.npu_inst.txt, out/program.json
       aiepipe build mlir/matmul.mlir -o out --explain
+      aiepipe build mlir/matmul.mlir --emit asm    # or aie; files are kept only with -o
     """
-    from ..flows.build import BuildOptions, build  # noqa: PLC0415
+    from ..flows.build import BuildOptions, build, emit_text  # noqa: PLC0415
 
     options = BuildOptions(
         file=file,
@@ -61,5 +68,14 @@ def build_command(
         backend_flags=tuple(backend_flags or ()),
         iree_flags=tuple(iree_flags or ()),
         fallback=fallback,
+        emit=emit,
     )
+    if emit is not None:
+        if as_json:
+            raise UsageError("--emit prints a text, --json a document", remedy="give one of them")
+        with progress_line() as progress:
+            text, warnings = emit_text(options, progress, keep=output is not None)
+        sys.stdout.write(text)
+        sys.stderr.writelines(f"warning: {warning}\n" for warning in warnings)
+        return 0
     return show(build, options, as_json=as_json, verbose=verbose or explain)

@@ -157,6 +157,14 @@ Sarif = Annotated[
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="What the backend chose, why, and what bounds it.")]
+Emit = Annotated[
+    str | None,
+    typer.Option(
+        "--emit",
+        help="Print instead: asm, the cores' annotated assembly; aie, the design in the aie dialect.",
+        show_default=False,
+    ),
+]
 Fallback = Annotated[
     str | None,
     typer.Option(

@@ -49,14 +49,14 @@ def statements(program: FillProgram) -> Iterator[ProgramStatement]:
         Statement("st r1, [p0], #4", f"{program.op}: pattern"),
     )
     if turns:
-        yield Statement(f"movi r4, #{turns}", "")
+        yield Statement(f"movi r4, #{turns}", "turns of the loop")
         yield Label("fill")
-        yield Statement("add r4, r4, #-1", "")
+        yield Statement("add r4, r4, #-1", "a turn is done")
         yield from pair * _PAIRS_PER_LOOP
-        yield Statement("jnz r4, fill", "")
+        yield Statement("jnz r4, fill", "the next turn")
     yield from pair * rest
     yield from pair[:single]
     yield Label("chunk")
     yield Statement(f"acq #{Lock.RESULT_FREE.core_id}, r2", "wait until the chunk was sent")
     yield Statement(f"rel #{Lock.RESULT_FULL.core_id}, r3", "send it again")
-    yield Statement("j chunk", "")
+    yield Statement("j chunk", "for ever")

@@ -204,7 +204,7 @@ def _width_setup(program: MatmulProgram, width: int) -> Iterator[ProgramStatemen
     yield Statement(f"movi {_RIGHT_BACK}, #{back}", "right operand to the next inner value")
     if program.shape.more:
         yield Statement(f"movxm ls, #loop{width}", "zero-overhead loop over inner values")
-        yield Statement(f"movxm le, #loop{width}_end", "")
+        yield Statement(f"movxm le, #loop{width}_end", "its end")
 
 
 def _step(program: MatmulProgram) -> Iterator[ProgramStatement]:
@@ -225,8 +225,8 @@ def _step(program: MatmulProgram) -> Iterator[ProgramStatement]:
         (_NEXT, "next record"),
     ):
         yield Statement(f"lda {register}, [{_RECORD}], #4", what, "records")
-    yield Statement(f"mov {_RECORD}, {_NEXT}", "")
-    yield Statement(f"jz {_SCRATCH}, row", "")
+    yield Statement(f"mov {_RECORD}, {_NEXT}", "the next step begins there")
+    yield Statement(f"jz {_SCRATCH}, row", "a tile goes on")
     if program.initial is None:
         yield Statement(f"acq #{Lock.RESULT_LOADED.core_id}, {_MINUS_ONE}", "wait for the accumulator")
     else:
@@ -240,41 +240,41 @@ def _fill(program: MatmulProgram) -> Iterator[ProgramStatement]:
     store = Statement(f"st {_FILL}, [{_STORE_RESULT}], #4", "linalg.fill", "result")
     yield from [store] * rest
     if turns:
-        yield Statement(f"movi {_BLOCKS}, #{turns}", "")
+        yield Statement(f"movi {_BLOCKS}, #{turns}", "turns of the loop")
         yield Label("fill")
-        yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "")
+        yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "a turn is done")
         yield from [store] * _STORES_PER_LOOP
-        yield Statement(f"jnz {_BLOCKS}, fill", "")
+        yield Statement(f"jnz {_BLOCKS}, fill", "the next turn")
 
 
 def _product(program: MatmulProgram) -> Iterator[ProgramStatement]:
     widths = program.shape.widths
     yield Label("row")
     yield Statement(f"mov {_BLOCK_RIGHT}, {_RIGHT}", f"{program.op}: a row of the result")
-    yield Statement(f"mov {_LOAD_RESULT}, {_ROW_RESULT}", "")
-    yield Statement(f"mov {_STORE_RESULT}, {_ROW_RESULT}", "")
+    yield Statement(f"mov {_LOAD_RESULT}, {_ROW_RESULT}", "the row's sums to load")
+    yield Statement(f"mov {_STORE_RESULT}, {_ROW_RESULT}", "the row's sums to store")
     for count, width in zip(_COUNTS, widths, strict=False):
-        yield Statement(f"mov {_BLOCKS}, {count}", "")
+        yield Statement(f"mov {_BLOCKS}, {count}", "how many blocks there are")
         if len(widths) > 1:
-            yield Statement(f"jz {_BLOCKS}, block{width}_end", "")
+            yield Statement(f"jz {_BLOCKS}, block{width}_end", "none of this width")
             yield from _width_setup(program, width)
         yield from _block(program, width)
         yield Label(f"block{width}_end")
     yield Statement(f"padd [{_ROW_LEFT}], {_LEFT_ROW}", "next row")
-    yield Statement(f"padd [{_ROW_RESULT}], {_RESULT_ROW}", "")
-    yield Statement(f"add {_ROWS}, {_ROWS}, #-1", "")
-    yield Statement(f"jnz {_ROWS}, row", "")
+    yield Statement(f"padd [{_ROW_RESULT}], {_RESULT_ROW}", "next row of the result")
+    yield Statement(f"add {_ROWS}, {_ROWS}, #-1", "a row is done")
+    yield Statement(f"jnz {_ROWS}, row", "the next row")
 
 
 def _step_end(program: MatmulProgram) -> Iterator[ProgramStatement]:
-    yield Statement(f"mov {_SCRATCH}, {_LAST}", "")
+    yield Statement(f"mov {_SCRATCH}, {_LAST}", "whether the tile ends")
     if not program.left.resident:
         yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left box may be overwritten")
     if not program.right.resident:
         yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right box may be overwritten")
-    yield Statement(f"jz {_SCRATCH}, step", "")
+    yield Statement(f"jz {_SCRATCH}, step", "the tile goes on")
     yield Statement(f"rel #{Lock.RESULT_FULL.core_id}, {_ONE}", f"{program.op}: the tile is complete")
-    yield Statement("j step", "")
+    yield Statement("j step", "the next tile, for ever")
 
 
 def _block(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
@@ -282,29 +282,29 @@ def _block(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
     op, shape = program.op, program.shape
     yield Label(f"block{width}")
     yield Statement(f"mov {_WALK_LEFT}, {_ROW_LEFT}", f"{op}: {width} columns")
-    yield Statement(f"mov {_WALK_RIGHT}, {_BLOCK_RIGHT}", "")
-    yield Statement(f"padd [{_BLOCK_RIGHT}], {_RIGHT_BLOCK}", "")
+    yield Statement(f"mov {_WALK_RIGHT}, {_BLOCK_RIGHT}", "the block's right operand")
+    yield Statement(f"padd [{_BLOCK_RIGHT}], {_RIGHT_BLOCK}", "the next block begins there")
     yield from _load_operands(program, width)
     for column in range(width):
         load = f"lda r{_ACCUMULATORS + column}, [{_LOAD_RESULT}], {_RESULT_COLUMN}"
         yield Statement(load, "accumulator", "result")
     if shape.more:
-        yield Statement(f"mov {_SCRATCH}, {_INNER}", "")
+        yield Statement(f"mov {_SCRATCH}, {_INNER}", "inner values")
         yield Statement(f"add {_SCRATCH}, {_SCRATCH}, #-1", "the last inner value loads no next one")
         if shape.one:
-            yield Statement(f"jz {_SCRATCH}, last{width}", "")
-        yield Statement(f"mov lc, {_SCRATCH}", "")
+            yield Statement(f"jz {_SCRATCH}, last{width}", "there is but one")
+        yield Statement(f"mov lc, {_SCRATCH}", "passes of the loop")
         yield Label(f"loop{width}")
         yield from _multiply(program, width)
         yield from _load_operands(program, width)
         yield LoopEnd(f"loop{width}_end", f"loop{width}")
     yield Label(f"last{width}")
     yield from _multiply(program, width)
-    yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "")
+    yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "a block is done")
     for column in range(width):
         store = f"st r{_ACCUMULATORS + column}, [{_STORE_RESULT}], {_RESULT_COLUMN}"
         yield Statement(store, "accumulator", "result")
-    yield Statement(f"jnz {_BLOCKS}, block{width}", "")
+    yield Statement(f"jnz {_BLOCKS}, block{width}", "the next block")
 
 
 def _load_operands(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:

@@ -15,6 +15,7 @@ from ..formats.instructions import to_text
 from ..isa.assembler import CodeImage
 from ..npu.topology import OWN_DATA_BASE
 from ..program import Artifact, CallingConvention, Dispatch
+from . import aie_dialect
 from .configuration import configure
 from .lowering import Lowered
 from .options import CompileOptions
@@ -26,6 +27,9 @@ KERNEL_CHARACTERS = 42
 
 INSTANCE = "IREE"
 """The kernel's instance in the xclbin, as iree-amd-aie names it."""
+
+ASM_ENDING, AIE_ENDING = ".s", ".aie.mlir"
+"""Of the annotated assembly, and of the design in the aie dialect."""
 
 BUFFERS_MAXIMUM = 6
 """Data buffers of a kernel (iree-amd-aie's kernels.json: bo0 to bo5)."""
@@ -66,11 +70,15 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         "design.pdi": image,
         **{name: cdo.encode() for name, cdo in cdo_files.items()},
     }
+    if options.aie:
+        files[f"{entry}{AIE_ENDING}"] = aie_dialect.module(
+            lowered.design, stream, dispatch.bindings, title=_title(dispatch, lowered)
+        ).encode()
     if lowered.image is not None:
         for tile, part in lowered.design.tiles.items():
             if part.code:
                 files[f"core_{tile.column}_{tile.row}.elf"] = _elf(lowered.image, part.data).encode()
-        files[f"{entry}.s"] = _listing(dispatch, lowered, lowered.image.listing).encode()
+        files[f"{entry}{ASM_ENDING}"] = _listing(dispatch, lowered, lowered.image.listing).encode()
     return Artifact(
         dispatch=dispatch.name,
         entry=entry,
@@ -93,6 +101,16 @@ def _elf(image: CodeImage, constants: Mapping[int, bytes]) -> CoreElf:
 
 
 def _listing(dispatch: Dispatch, lowered: Lowered, lines: tuple[str, ...]) -> str:
+    head = "".join(f"// {line}\n" for line in _title(dispatch, lowered))
+    return head + "".join(f"{_annotated(line)}\n" for line in lines)
+
+
+def _annotated(line: str) -> str:
+    """An empty bundle says why it is there."""
+    return f"{line}  // wait: a latency or a delay slot" if line.endswith("  nop") else line
+
+
+def _title(dispatch: Dispatch, lowered: Lowered) -> tuple[str, ...]:
+    """What a listing is of, and what was chosen."""
     cores = [str(tile) for tile, part in lowered.design.tiles.items() if part.code]
-    head = (f"{', '.join(cores)} of {dispatch.name}", *lowered.notes)
-    return "".join(f"// {line}\n" for line in head) + "".join(f"{line}\n" for line in lines)
+    return (f"{', '.join(cores) or 'no core'} of {dispatch.name}, {dispatch.location}", *lowered.notes)

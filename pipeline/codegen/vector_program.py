@@ -68,24 +68,24 @@ def statements(program: VectorProgram) -> Iterator[ProgramStatement]:
         yield Statement(f"movi {_STEPS}, #{more}", "steps of a tile")
         yield Label("step")
         yield from _step(program, adds[0], "add")
-        yield Statement(f"add {_STEPS}, {_STEPS}, #-1", "")
-        yield Statement(f"jnz {_STEPS}, step", "")
+        yield Statement(f"add {_STEPS}, {_STEPS}, #-1", "a step is done")
+        yield Statement(f"jnz {_STEPS}, step", "the next step along the inner loop")
     yield Statement(f"rel #{Lock.RESULT_FULL.core_id}, {_ONE}", f"{program.op}: the tile is complete")
     yield from _change(_RESULT, _RESULT_SUM, program.result)
-    yield Statement("j tile", "")
+    yield Statement("j tile", "the next tile, for ever")
 
 
 def _setup(program: VectorProgram, kernels: Sequence[Kernel]) -> Iterator[ProgramStatement]:
     mode = program.shape.mode
     word = mode.mode_word(left_signed=program.left_signed, right_signed=program.right_signed)
     yield Statement("mov crSat, #0", "results are cut, not held in range")
-    yield Statement("mov crRnd, #0", "")
-    yield Statement("mov crSRSSign, #1", "")
-    yield Statement("mov crUPSSign, #1", "")
+    yield Statement("mov crRnd, #0", "stores do not round")
+    yield Statement("mov crSRSSign, #1", "stores are signed")
+    yield Statement("mov crUPSSign, #1", "loads of sums are signed")
     yield Statement(f"movi {ZERO_SHIFT}, #0", "accumulators are stored as they are")
     yield Statement(f"movi {MODE_WORD}, #{word}", mode.name)
-    yield Statement(f"movi {LEFT_SHUFFLE}, #{mode.transpose_left}", "")
-    yield Statement(f"movi {RIGHT_SHUFFLE}, #{mode.transpose_right}", "")
+    yield Statement(f"movi {LEFT_SHUFFLE}, #{mode.transpose_left}", "how a block of A is turned")
+    yield Statement(f"movi {RIGHT_SHUFFLE}, #{mode.transpose_right}", "how a block of B is turned")
     yield Statement(f"movi {_ONE}, #1", "releases")
     yield Statement(f"movi {_MINUS_ONE}, #-1", "acquires: at least one")
     for register, total, places in (
@@ -132,23 +132,23 @@ def _begin(program: VectorProgram) -> Iterator[ProgramStatement]:
 def _step(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[ProgramStatement]:
     yield Statement(f"acq #{Lock.LEFT_FULL.core_id}, {_MINUS_ONE}", "wait for the left tile")
     yield Statement(f"acq #{Lock.RIGHT_FULL.core_id}, {_MINUS_ONE}", "wait for the right tile")
-    for pointer, place in (
-        (LEFT_POINTER, _LEFT),
-        (RIGHT_POINTER, _RIGHT),
-        (LOAD_POINTER, _RESULT),
-        (STORE_POINTER, _RESULT),
+    for pointer, place, what in (
+        (LEFT_POINTER, _LEFT, "A"),
+        (RIGHT_POINTER, _RIGHT, "B"),
+        (LOAD_POINTER, _RESULT, "sums to load"),
+        (STORE_POINTER, _RESULT, "sums to store"),
     ):
-        yield Statement(f"mov {pointer}, {place}", "")
+        yield Statement(f"mov {pointer}, {place}", f"pointer to {what}")
     if kernel.turns:
         yield Statement(f"movxm ls, #{name}_loop", "zero-overhead loop over pairs of groups")
-        yield Statement(f"movxm le, #{name}_loop_end", "")
-        yield Statement(f"movi lc, #{kernel.turns}", "")
-    yield from _bundles(program, kernel.head)
+        yield Statement(f"movxm le, #{name}_loop_end", "its end")
+        yield Statement(f"movi lc, #{kernel.turns}", "its turns")
+    yield from _bundles(program, kernel.head, f"{name} prologue")
     if kernel.turns:
         yield Label(f"{name}_loop")
-        yield from _bundles(program, kernel.loop)
+        yield from _bundles(program, kernel.loop, f"{name} loop")
         yield LoopEnd(f"{name}_loop_end", f"{name}_loop")
-        yield from _bundles(program, kernel.tail)
+        yield from _bundles(program, kernel.tail, f"{name} epilogue")
     yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left tile may be overwritten")
     yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right tile may be overwritten")
     yield from _change(_LEFT, _LEFT_SUM, program.left)
@@ -160,6 +160,27 @@ def _change(register: str, total: str, places: Sequence[int]) -> Iterator[Progra
         yield Statement(f"sub {register}, {total}, {register}", "the other buffer")
 
 
-def _bundles(program: VectorProgram, bundles: Sequence[tuple[str, ...]]) -> Iterator[ProgramStatement]:
+def _bundles(
+    program: VectorProgram, bundles: Sequence[tuple[str, ...]], phase: str
+) -> Iterator[ProgramStatement]:
     for texts in bundles:
-        yield BundleStatement(texts, program.op if texts else "")
+        roles = dict.fromkeys(_role(text) for text in texts)
+        yield BundleStatement(texts, f"{program.op} {phase}: {', '.join(roles) or 'wait'}")
+
+
+def _role(text: str) -> str:
+    """What an instruction of a kernel is for, by what it works on."""
+    if text.startswith("vmac"):
+        return "multiply-add"
+    if text.startswith("vshuffle"):
+        return "turn A" if text.endswith(LEFT_SHUFFLE) else "turn B"
+    pointer = next(name for name in _ROLE_OF if f"[{name}]" in text)
+    return _ROLE_OF[pointer]
+
+
+_ROLE_OF = {
+    LEFT_POINTER: "load A",
+    RIGHT_POINTER: "load B",
+    LOAD_POINTER: "load sums",
+    STORE_POINTER: "store sums",
+}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..backends import registry
@@ -24,6 +25,8 @@ from .stages import Progress, StageClock, StageNotes, silent
 from .versions import tool_versions
 
 FALLBACKS = ("cpu",)
+EMITTED = {"asm": ".s", "aie": ".aie.mlir"}
+"""What --emit gives, by the ending of the file of each kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class BuildOptions:
     backend_flags: tuple[str, ...] = ()
     iree_flags: tuple[str, ...] = ()
     fallback: str | None = None
+    emit: str | None = None
 
 
 def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
@@ -51,6 +55,8 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
     Raises UsageError, CompileError.
     """
     check_fallback(options.fallback)
+    if options.emit is not None and options.emit not in EMITTED:
+        raise UsageError(f"--emit {options.emit} is not known", remedy=f"one of: {', '.join(EMITTED)}")
     clock = StageClock(progress)
     backend = registry.load(
         options.backend, backend_request(options.backend, options.backend_options, options.backend_flags)
@@ -67,7 +73,9 @@ def build(options: BuildOptions, progress: Progress = silent) -> BuildRunReport:
         describe_front_end(notes, source, program, options.iree_flags)
     functions = _functions(program, options.function)
     with clock.stage("backend", f"compiling dispatches with {options.backend}") as notes:
-        built = compile_dispatches(program, functions, backend, notes, options.fallback)
+        built = compile_dispatches(
+            program, functions, backend, notes, options.fallback, aie=options.emit == "aie"
+        )
         notes.files += write_program(Path(options.output_directory), built)
     return BuildRunReport(
         command="build",
@@ -101,12 +109,36 @@ def _build_design(
     )
 
 
+def emit_text(
+    options: BuildOptions, progress: Progress = silent, *, keep: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """The text that `options.emit` names of all dispatches, one after the other, and the build's warnings.
+    Files stay in the output folder only with `keep`.
+
+    Raises as `build`, UsageError where the backend leaves no such text.
+    """
+    if not keep:
+        with tempfile.TemporaryDirectory(prefix="aiepipe-emit-") as scratch:
+            return emit_text(replace(options, output_directory=scratch), progress, keep=True)
+    report = build(options, progress)
+    ending = EMITTED[options.emit or "asm"]
+    files = [file.path for stage in report.stages for file in stage.files if file.path.endswith(ending)]
+    on_npu = [d for d in report.dispatches if d.fallback is None]
+    if on_npu and not files:
+        raise UsageError(
+            f"backend {options.backend} leaves no {ending} file", remedy="use the built-in backend"
+        )
+    return "".join(Path(name).read_text(encoding="utf-8") for name in files), report.warnings
+
+
 def compile_dispatches(
     program: Program,
     functions: Sequence[HostFunction],
     backend: AnyBackend,
     notes: StageNotes,
     fallback: str | None = None,
+    *,
+    aie: bool = False,
 ) -> BuiltProgram:
     """Artifacts for all that `functions` and the start-up dispatch, each compiled once. With a `fallback`,
     what the backend cannot lower is compiled for the host's CPU."""
@@ -121,6 +153,7 @@ def compile_dispatches(
         backend,
         epoch,
         None if fallback is None else cpu_kernels,
+        aie=aie,
     )
     for name, artifact in artifacts.items():
         notes.details.append(f"{name}: kernel {artifact.kernel} by {artifact.backend}")
@@ -144,6 +177,8 @@ def _artifacts(
     backend: AnyBackend,
     epoch: int,
     cpu_kernels: dict[str, CpuKernel] | None,
+    *,
+    aie: bool,
 ) -> dict[str, Artifact]:
     """What the backend makes of each; what it cannot lower goes to `cpu_kernels`, where that is there."""
     if isinstance(backend, DesignBackend):
@@ -156,7 +191,7 @@ def _artifacts(
         return dict(backend.compile_module(program, dispatches, options=options)) if dispatches else {}
     artifacts: dict[str, Artifact] = {}
     for ordinal, dispatch in enumerate(dispatches):
-        options = CompileOptions(source_date_epoch=epoch, ordinal=ordinal)
+        options = CompileOptions(source_date_epoch=epoch, ordinal=ordinal, aie=aie)
         try:
             artifacts[dispatch.name] = backend.compile(dispatch, options=options)
         except UnsupportedOp as refused:

@@ -1,5 +1,5 @@
-"""`--emit aie` against the artifact: what the text says is what the CDO and the stream write, as `aiepipe dump`
-decodes them. The reader of the text here is a few regular expressions of its own."""
+"""`--emit aie` against the artifact: what the text says is what the CDO and the stream write, as
+`aiepipe dump` decodes them. The reader of the text here is a few regular expressions of its own."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def configuration(artifact: Artifact) -> Configuration:
     content = explain(artifact.xclbin)
     assert isinstance(content, Container)
     (image,) = content.images
-    (inner,) = image.pdis
-    return inner.configuration
+    return image.image.configuration
 
 
 def stream(artifact: Artifact) -> Stream:
@@ -101,7 +100,7 @@ def dimensions_of(bd: Descriptor) -> list[tuple[int, int]]:
         size = dimension.wrap if dimension.wrap is not None else left
         found.append((size, dimension.step_words))
         left //= size
-    return found[::-1]
+    return found[::-1] or [(bd.length_words, 1)]  # no dimension: one plain run
 
 
 def test_rings_are_the_bds_of_the_cdo(emitted: tuple[Dispatch, Artifact, str]) -> None:
@@ -155,7 +154,8 @@ def test_flows_are_the_routes_that_the_switches_make(emitted: tuple[Dispatch, Ar
 def test_the_sequence_does_what_the_stream_does(emitted: tuple[Dispatch, Artifact, str]) -> None:
     _, artifact, text = emitted
     copies = re.findall(
-        r"dma_memcpy_nd\(%arg(\d+)\[0, 0, 0, (\d+)\]\[(.*?)\]\[(.*?)\]\) \{.*?metadata = @shim_(\d)_(\w+)_(\d)",
+        r"dma_memcpy_nd\(%arg(\d+)\[0, 0, 0, (\d+)\]\[(.*?)\]\[(.*?)\]\) \{.*?"
+        r"metadata = @shim_(\d)_(\w+)_(\d)",
         text,
     )
     told = []
@@ -165,9 +165,10 @@ def test_the_sequence_does_what_the_stream_does(emitted: tuple[Dispatch, Artifac
             words *= int(size)
         told.append((int(argument), 4 * int(first), 4 * words, int(column), f"{direction.upper()} {channel}"))
     done = [
-        (t.argument, t.offset_bytes, 4 * t.bd.length_words, t.task.tile.column, t.task.channel)
+        (bd.argument, bd.address, 4 * bd.length_words, t.task.tile.column, t.task.channel)
         for t in stream(artifact).transfers
-        if t.task.tile.row == 0
+        for bd in [t.descriptor]
+        if t.task.tile.row == 0 and bd is not None
     ]
     assert told == done
     steps = Counter(step.operation for step in stream(artifact).operations for _ in range(step.count))

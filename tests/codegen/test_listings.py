@@ -14,7 +14,7 @@ from .dispatches import fill, matmul
 DISPATCHES = {
     "scalar": matmul(13, 11, 9),
     "accumulating": matmul(9, 7, 5, fill=None),
-    "i8": matmul(64, 64, 128, operand="i8"),
+    "i8": matmul(256, 256, 512, operand="i8"),
     "turned": matmul(36, 52, 28, operand="i16", transpose_a=True, transpose_b=True),
     "bf16": matmul(64, 64, 64, operand="bf16", accumulator="f32"),
     "fill": fill(5, 100),

@@ -67,9 +67,10 @@ def test_locks_begin_with_the_values_that_the_cdo_writes(emitted: tuple[Dispatch
     assert set(told) <= set(written)
 
 
-def rings(
-    text: str,
-) -> dict[tuple[int, int, int], tuple[int, int, int | None, list[tuple[int, int]], str, str]]:
+Ring = tuple[int, int, int | None, list[tuple[int, int]], str, str]
+
+
+def rings(text: str) -> dict[tuple[int, int, int], Ring]:
     """BDs in rings: address, length, the next one, dimensions (outermost first), and both locks."""
     buffers = dict(re.findall(r"(%buffer\w+) = aie\.buffer\(%tile\w+\) \{address = (\d+)", text))
     form = re.compile(
@@ -77,7 +78,7 @@ def rings(
         r"aie\.dma_bd\((%buffer_(\d+)_(\d+)_\w+) : memref<\d+xi32>, 0, (\d+)(.*)\) "
         r"\{bd_id = (\d+) : i32(?:, next_bd_id = (\d+) : i32)?\}\s+aie\.use_lock\(%(\w+), Release, 1\)"
     )
-    found = {}
+    found: dict[tuple[int, int, int], Ring] = {}
     for acquire, buffer, column, row, length, dims, number, following, release in form.findall(text):
         sizes = [(int(a), int(b)) for a, b in re.findall(r"size = (\d+), stride = (\d+)", dims)]
         key = int(column), int(row), int(number)
@@ -158,7 +159,7 @@ def test_the_sequence_does_what_the_stream_does(emitted: tuple[Dispatch, Artifac
         r"metadata = @shim_(\d)_(\w+)_(\d)",
         text,
     )
-    told = []
+    told: list[tuple[int, int, int, int, str]] = []
     for argument, first, sizes, _, column, direction, channel in copies:
         words = 1
         for size in sizes.split(", "):

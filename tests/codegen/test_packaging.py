@@ -98,7 +98,7 @@ def test_a_constant_is_in_the_elf_and_in_the_configuration() -> None:
 
 def test_the_listing_names_the_source_op() -> None:
     listing = compile_dispatch(DISPATCH, CompileOptions()).files[f"{ENTRY}.s"].decode()
-    assert listing.startswith("// core (0,2) of main_dispatch_0_matmul_8x32x16_i32\n")
+    assert listing.startswith("// core (0,2) of main_dispatch_0_matmul_8x32x16_i32, test.mlir:7:3\n")
     assert "mul r17, r8, r9" in listing
     assert "linalg.matmul: product" in listing
     assert "linalg.fill" in listing

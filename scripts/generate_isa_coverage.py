@@ -42,8 +42,9 @@ SOURCES: dict[str, tuple[str, str]] = {
     ),
     "vector_arithmetic": ("llvm-aie: aiev2_vadd.h, aiev2_addr.h (vsel)", "numpy; reduce-add of the corpus"),
     "vector_permute": (
-        "llvm-aie: aiev2_enums.h (shuffle modes), aiev2_scl2vec.h",
-        "numpy; the i8 matmul with B transposed of the corpus (vshuffle), reduce-add (vshift, vextract)",
+        "llvm-aie: aiev2_enums.h (shuffle modes), aiev2_scl2vec.h; vbcstshfl: xdna-emu's note on hardware",
+        "numpy; one vbcstshfl measured on silicon; the i8 matmul with B "
+        " transposed of the corpus (vshuffle), reduce-add (vshift, vextract)",
     ),
     "vector_convert": (
         "llvm-aie: aiev2_srs.h, aiev2_ups.h, aiev2_defines.h, AIE2Schedule.td",
@@ -51,13 +52,18 @@ SOURCES: dict[str, tuple[str, str]] = {
         "gemm256 (ups, srs)",
     ),
     "vector_mac": (
-        "llvm-aie: aiev2_vmult.h (mode word); mlir-aie: AIEVecToLLVM (words in use); signs of the neg forms: "
-        "xdna-emu's note on hardware",
+        "llvm-aie: aiev2_vmult.h (mode word); mlir-aie: AIEVecToLLVM (words in use); UG1583 and UG1603 "
+        "(convolutions); signs of the neg forms: xdna-emu's note on hardware",
         "numpy; i8 and i16 matmuls of the corpus",
     ),
     "vector_float": (
         "fitted to measurements: golden/silicon/vec_mac_bf16_ovf.json",
         "864 sums measured on silicon, bit for bit; the bf16 matmul of the corpus; exact sums in numpy",
+    ),
+    "vector_sparse": (
+        "aie_api (sparse data format; mmul_8_8.hpp and its like: layout of the second factor); UG1583 "
+        "(compressed and sparse loads); llvm-aie: aiev2_vmult.h, aiev2_scl2vec.h, AIE2Schedule.td",
+        "numpy; the example buffer of aie_api; the pointers of UG1583's example",
     ),
 }
 
@@ -92,7 +98,7 @@ DECISIONS = (
         "open.",
     ),
     (
-        "sub_mask of the mode word; modes with complex numbers, convolution, several channels",
+        "sub_mask of the mode word; modes with complex numbers",
         "An error that names the mode word.",
         "No public source says what they compute.",
     ),
@@ -107,7 +113,7 @@ DECISIONS = (
         "Written according to AIE2GenInstrInfo.td; nobody says with what.",
     ),
     (
-        "Status registers srSRS_of, srUPS_of, srFPFlags, srF2FFlags, srF2IFlags",
+        "Status registers srSRS_of, srUPS_of, srFPFlags, srF2FFlags, srF2IFlags, srSparse_of, srCompr_uf",
         "Not changed by vector instructions.",
         "Their bits are not documented publicly, and no program of the corpus reads them.",
     ),
@@ -125,6 +131,22 @@ DECISIONS = (
         "vshuffle modes whose matrix is smaller than a register (39 to 43, 46, 47)",
         "Every matrix in the low operand is transposed.",
         "The names give one matrix; what the rest of the register gets is not said.",
+    ),
+    (
+        "vbcstshfl",
+        "vshuffle of the broadcast and zeros by the low six bits of r29; mode 0 is an error.",
+        "xdna-emu measured mode 26 on a Phoenix, and that mode 0 gives something else.",
+    ),
+    (
+        "More than two values in a group of four of a sparse vector",
+        "Those of the two highest mask bits are kept, the others dropped.",
+        "UG1583 (2025.2) gives it for 0111; it calls the rest invalid.",
+    ),
+    (
+        "What sparse and compressed loads have fetched",
+        "Is read from memory when it is given away; fill, pop, peek and reset move the pointer by 32 bytes.",
+        "UG1583's example has these pointers. How deep the buffer is, and srCompr_uf and srSparse_of, nobody "
+        "says; a program that writes over data it has fetched would differ.",
     ),
     (
         "vshift by 64 and more",
@@ -173,24 +195,20 @@ DECISIONS = (
     ),
 )
 
+
 MISSING = (
     (
-        "VBCSTSHFL_8 to _64",
-        "a broadcast that is shuffled by r29: what the second operand is, no public source says",
+        "V*_cm_core_sparse_wide",
+        "integer products with a first factor of 1024 bits: the one mode word that uses them is that of "
+        "4-bit values (0,0,1), whose order in the register no public source says",
     ),
-    (
-        "VLDB_SPARSE_*, VLDB_COMPR_*",
-        "loads that unpack sparse or compressed data: format in memory and hidden FIFO are not public",
-    ),
-    (
-        "V*_sparse_narrow, V*_sparse_wide",
-        "MACs with sparse factors: how the mask selects lanes is not public (AM020 only names them)",
-    ),
+    ("V*_F_vmac_bm_core_sparse_narrow", "no public mode word has bfloat16 and a first factor of 512 bits"),
 )
 
 
 def page() -> str:
     opcodes = sorted((o for o in table().opcodes if not o.is_nop), key=lambda o: (o.slot, o.name))
+    nops = [o.name for o in table().nops.values()]
     defined = [o for o in opcodes if has_meaning(o.name)]
     counts = Counter(o.slot for o in opcodes)
     lines = [
@@ -198,8 +216,11 @@ def page() -> str:
         "",
         "Generated by `scripts/generate_isa_coverage.py`; a test holds it to the code.",
         "",
-        f"{len(opcodes)} instructions beside the slots' nops, all of them encoded and decoded. "
-        f"{len(defined)} are executed; the others stop the emulator with an error that names them.",
+        f"The table has {len(table().opcodes)} instructions: {len(opcodes)}, which are listed here, and the "
+        f"{len(table().nops)} nops that fill empty slots ({', '.join(sorted(nops))}). All of them are "
+        f"encoded and decoded; {len(defined)} of the {len(opcodes)} are executed, the others stop the emulator "
+        "with an error that names them. A mode word or control register that "
+        "asks for something nobody has described stops the emulator with an error that names it.",
         "",
         "By slot: " + ", ".join(f"{slot} {counts[slot]}" for slot in sorted(counts)) + ".",
         "",

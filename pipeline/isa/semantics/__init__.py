@@ -18,6 +18,7 @@ from . import (
     vector_mac,
     vector_memory,
     vector_permute,
+    vector_sparse,
 )
 from .meaning import Meaning, UndefinedMode, has_meaning, meaning_of
 
@@ -36,4 +37,5 @@ __all__ = [
     "vector_mac",
     "vector_memory",
     "vector_permute",
+    "vector_sparse",
 ]

@@ -87,6 +87,11 @@ def _layout() -> Iterator[Register]:
         offset += size
         return made
 
+    def align(size: int) -> None:
+        """Compiled code takes a whole register at once, so its parts must not begin anywhere."""
+        nonlocal offset
+        offset = (offset + size - 1) // size * size
+
     def group(name: str, type_: Type, parts: list[Register]) -> Register:
         cells = tuple(c for part in parts for c in part.cells)
         return Register(name, type_, parts[0].offset, sum(part.size for part in parts), cells)
@@ -107,10 +112,14 @@ def _layout() -> Iterator[Register]:
     for name in (*CONTROL_REGISTERS, *STATUS_REGISTERS):
         yield cell(name, I32, 4)
     for i in range(4):
-        yield cell(f"q{i}", Type(_VECTOR_LANE, 4), 16)
+        align(16)
+        masks = [cell(f"{half}{i}", Type(_VECTOR_LANE, 2), 8) for half in ("ql", "qh")]
+        yield from masks
+        yield group(f"q{i}", Type(_VECTOR_LANE, 4), masks)
 
     x: list[Register] = []
     for i in range(12):
+        align(64)
         halves = [cell(f"{half}{i}", Type(_VECTOR_LANE, 8), 32) for half in ("wl", "wh")]
         yield from halves
         x.append(group(f"x{i}", Type(_VECTOR_LANE, 16), halves))
@@ -118,6 +127,7 @@ def _layout() -> Iterator[Register]:
     for i in range(2, 6):
         yield group(f"y{i}", Type(_VECTOR_LANE, 32), x[2 * i : 2 * i + 2])
     for i in range(9):
+        align(64)
         quarters = [cell(f"am{part}{i}", Type(_VECTOR_LANE, 8), 32) for part in ("ll", "lh", "hl", "hh")]
         yield from quarters
         yield group(f"bml{i}", Type(_VECTOR_LANE, 16), quarters[:2])

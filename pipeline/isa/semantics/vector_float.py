@@ -47,7 +47,7 @@ FLOAT_DENSE: dict[tuple[int, int, int], Geometry] = {
     (2, 3, 0): Geometry(16, 16, 4, 8, 4, 32),
     (2, 3, 1): Geometry(16, 16, 0, 2, 16, 32),
 }
-_MODE_BITS = 0xFF | NEGATE_PRODUCT | NEGATE_ACC1 | NEGATE_ACC2
+FLOAT_MODE_BITS = 0xFF | NEGATE_PRODUCT | NEGATE_ACC1 | NEGATE_ACC2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class Term:
 def multiply(m: Moment, i: SlotInstruction, negated: str | None) -> None:
     name = "float negmul" if negated else "float mul"
     x, y = m.read(i.register("s1")), m.read(i.register("s2"))
-    result = (m.read(i.register("c")) & _MODE_BITS).choose(_CHOICES[name], LANES, (x, y))
+    result = (m.read(i.register("c")) & FLOAT_MODE_BITS).choose(_CHOICES[name], LANES, (x, y))
     m.after(ACCUMULATOR_DELAY).write(i.register("dst"), result)
 
 
 @meaning(r"V(MAC|MSC)_F_vmac_bm_core_dense")
 def multiply_accumulate(m: Moment, i: SlotInstruction, kind: str) -> None:
-    x, y, mode = m.read(i.register("s1")), m.read(i.register("s2")), m.read(i.register("c")) & _MODE_BITS
+    x, y, mode = m.read(i.register("s1")), m.read(i.register("s2")), m.read(i.register("c")) & FLOAT_MODE_BITS
     late = m.after(ACCUMULATOR_DELAY)
     acc = late.read(i.register("acc1"))
     late.write(i.register("dst"), mode.choose(_CHOICES[f"float {kind.lower()}"], LANES, (x, y, acc)))
@@ -82,7 +82,7 @@ def multiply_accumulate(m: Moment, i: SlotInstruction, kind: str) -> None:
 
 @meaning(r"VADD(MAC|MSC)_F_vmac_bm_core_dense")
 def multiply_accumulate_two(m: Moment, i: SlotInstruction, kind: str) -> None:
-    x, y, mode = m.read(i.register("s1")), m.read(i.register("s2")), m.read(i.register("c")) & _MODE_BITS
+    x, y, mode = m.read(i.register("s1")), m.read(i.register("s2")), m.read(i.register("c")) & FLOAT_MODE_BITS
     late = m.after(ACCUMULATOR_DELAY)
     accumulators = (late.read(i.register("acc1")), late.read(i.register("acc2")))
     choice = _CHOICES[f"float add{kind.lower()}"]
@@ -91,7 +91,7 @@ def multiply_accumulate_two(m: Moment, i: SlotInstruction, kind: str) -> None:
 
 @meaning(r"V(NEG)?(ADD|SUB)_F")
 def add(m: Moment, i: SlotInstruction, negated: str | None, kind: str) -> None:
-    mode = m.read(i.register("c")) & _MODE_BITS
+    mode = m.read(i.register("c")) & FLOAT_MODE_BITS
     late = m.after(ACCUMULATOR_DELAY)
     choice = _CHOICES[f"float {'neg' if negated else ''}{kind.lower()}"]
     args = (late.read(i.register("acc1")), late.read(i.register("acc2")))
@@ -100,7 +100,7 @@ def add(m: Moment, i: SlotInstruction, negated: str | None, kind: str) -> None:
 
 @meaning("VNEG_F")
 def negate(m: Moment, i: SlotInstruction) -> None:
-    mode = m.read(i.register("c")) & _MODE_BITS
+    mode = m.read(i.register("c")) & FLOAT_MODE_BITS
     late = m.after(ACCUMULATOR_DELAY)
     late.write(i.register("dst"), mode.choose(_CHOICES["float neg"], LANES, (late.read(i.register("acc1")),)))
 
@@ -215,6 +215,11 @@ def _multiplied(mode: int, args: tuple[Value, ...], *, minus: bool) -> Value:
     geometry = FLOAT_DENSE.get(geometry_key(mode))
     if geometry is None:
         raise UndefinedMode(f"float multiplier mode word {mode:#x}")
+    return sum_of_products(geometry, mode, args, minus=minus)
+
+
+def sum_of_products(geometry: Geometry, mode: int, args: tuple[Value, ...], *, minus: bool) -> Value:
+    """The factors as `geometry` takes them, then the accumulators, added as the mode word says."""
     x, y, *accumulators = args
     terms = products(geometry, x, y, negate=bool(mode & NEGATE_PRODUCT) != minus)
     for number, acc in enumerate(accumulators):

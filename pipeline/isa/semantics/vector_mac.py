@@ -11,6 +11,7 @@ Factors are read at issue, accumulators two bundles later along a bypass from ot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import timing
@@ -28,7 +29,7 @@ SHIFT16 = 1 << 10
 NEGATE_PRODUCT = 1 << 11
 NEGATE_ACC1 = 1 << 12
 NEGATE_ACC2 = 1 << 13
-_SUB_MASK_SHIFT = 16
+SUB_MASK_SHIFT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Geometry:
     """A product of `rows` x `inner` by `inner` x `columns`, or lane by lane where `rows` is 0.
 
     Lane by lane, `columns` accumulators each add `inner` products, of the lanes that are `columns` apart.
+    With `channels`, lane by lane is a convolution: accumulator x of a channel adds x[x + k] * y[k] over its
+    `inner` steps k, channels side by side (UG1583: mul_conv_MxN; UG1603: "channel first" in the registers).
     All matrices are row-major from lane 0 of their register.
     """
 
@@ -45,6 +48,7 @@ class Geometry:
     inner: int
     columns: int
     accumulator_bits: int
+    channels: int = 0
 
 
 # (accumulator mode, multiplier mode, variant) of the mode word; facts 3.1
@@ -59,8 +63,12 @@ DENSE: dict[tuple[int, int, int], Geometry] = {
     (1, 3, 1): Geometry(16, 16, 4, 4, 4, 64),
     (1, 0, 0): Geometry(32, 16, 4, 2, 4, 64),
     (0, 1, 1): Geometry(8, 8, 0, 2, 32, 32),
+    (0, 1, 2): Geometry(8, 8, 0, 4, 32, 32, channels=8),
+    (0, 1, 3): Geometry(8, 8, 0, 8, 32, 32, channels=4),
+    (0, 1, 4): Geometry(8, 8, 0, 8, 32, 32, channels=1),
     (0, 3, 1): Geometry(16, 16, 0, 1, 32, 32),
     (1, 3, 2): Geometry(16, 16, 0, 2, 16, 64),
+    (1, 3, 3): Geometry(16, 16, 0, 4, 16, 64, channels=1),
 }
 
 
@@ -116,7 +124,7 @@ def clear(m: Moment, i: SlotInstruction) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Signs:
+class Signs:
     """What is negated before it is added."""
 
     product: bool = False
@@ -124,12 +132,11 @@ class _Signs:
     acc2: bool = False
 
 
-def _accumulated(mode: int, args: tuple[Value, ...], signs: _Signs, *, multiplies: bool) -> Value:
-    """The sum that a mode word and an instruction's signs ask for: x and y if it multiplies, then the
+def accumulated(mode: int, product: Value | None, accumulators: tuple[Value, ...], signs: Signs) -> Value:
+    """The sum that a mode word and an instruction's signs ask for: the product if there is one, then the
     accumulators."""
     width = 64 if geometry_key(mode)[0] == 1 else 32
     terms: list[Value] = []
-    accumulators = args[2:] if multiplies else args
     for number, acc in enumerate(accumulators):
         lanes = acc.lanes(width)
         if number == 0 and mode & ZERO_ACC1:
@@ -138,9 +145,9 @@ def _accumulated(mode: int, args: tuple[Value, ...], signs: _Signs, *, multiplie
             lanes = lanes.shl(16)
         flip, negate = ((NEGATE_ACC1, signs.acc1), (NEGATE_ACC2, signs.acc2))[number]
         terms.append(-lanes if bool(mode & flip) != negate else lanes)
-    if multiplies:
-        product = dense_product(mode, args[0], args[1]).lanes(width)
-        terms.append(-product if bool(mode & NEGATE_PRODUCT) != signs.product else product)
+    if product is not None:
+        products = product.lanes(width)
+        terms.append(-products if bool(mode & NEGATE_PRODUCT) != signs.product else products)
     total = constant(Type(width, CM.bits // width), 0)
     for term in terms:
         total = term if total.name == "constant" else total + term
@@ -150,13 +157,13 @@ def _accumulated(mode: int, args: tuple[Value, ...], signs: _Signs, *, multiplie
 def dense_product(mode: int, x: Value, y: Value) -> Value:
     """The products as 1024 bits of accumulator lanes. Raises UndefinedMode."""
     geometry = DENSE.get(geometry_key(mode))
-    if geometry is None or mode >> _SUB_MASK_SHIFT:
+    if geometry is None or mode >> SUB_MASK_SHIFT:
         raise UndefinedMode(f"multiplier mode word {mode:#x}")
     return multiply_lanes(geometry, x, y, x_signed=bool(mode & SIGN_X), y_signed=bool(mode & SIGN_Y))
 
 
 def _is_dense(mode: int) -> bool:
-    return geometry_key(mode) in DENSE and not mode >> _SUB_MASK_SHIFT
+    return geometry_key(mode) in DENSE and not mode >> SUB_MASK_SHIFT
 
 
 def _is_probable(mode: int) -> bool:
@@ -164,41 +171,44 @@ def _is_probable(mode: int) -> bool:
     return _is_dense(mode) and mode > 7
 
 
-def _choice(name: str, signs: _Signs, *, multiplies: bool) -> Choice:
-    def build(mode: int, args: tuple[Value, ...]) -> Value:
-        return _accumulated(mode, args, signs, multiplies=multiplies)
+PRODUCT_SIGNS: Mapping[str, Signs] = {
+    "mul": Signs(),
+    "negmul": Signs(product=True),
+    "mac": Signs(),
+    "msc": Signs(product=True),
+    "negmac": Signs(product=True, acc1=True),
+    "negmsc": Signs(acc1=True),
+    "addmac": Signs(),
+    "addmsc": Signs(product=True),
+    "submac": Signs(acc2=True),
+    "submsc": Signs(product=True, acc2=True),
+}
+_SUM_SIGNS: Mapping[str, Signs] = {
+    "add": Signs(),
+    "sub": Signs(acc2=True),
+    "negadd": Signs(acc1=True, acc2=True),
+    "negsub": Signs(acc1=True),
+    "neg": Signs(acc1=True),
+}
 
-    if multiplies:
-        return Choice(name, build, _is_dense, _is_probable)
+
+def _multiplies(name: str, signs: Signs) -> Choice:
+    def build(mode: int, args: tuple[Value, ...]) -> Value:
+        return accumulated(mode, dense_product(mode, args[0], args[1]), args[2:], signs)
+
+    return Choice(name, build, _is_dense, _is_probable)
+
+
+def _adds(name: str, signs: Signs) -> Choice:
+    def build(mode: int, args: tuple[Value, ...]) -> Value:
+        return accumulated(mode, None, args, signs)
+
     return Choice(name, build, lambda _: True, lambda mode: mode <= 0xFFFF)
 
 
 _CHOICES = {
-    **{
-        name: _choice(name, signs, multiplies=True)
-        for name, signs in {
-            "mul": _Signs(),
-            "negmul": _Signs(product=True),
-            "mac": _Signs(),
-            "msc": _Signs(product=True),
-            "negmac": _Signs(product=True, acc1=True),
-            "negmsc": _Signs(acc1=True),
-            "addmac": _Signs(),
-            "addmsc": _Signs(product=True),
-            "submac": _Signs(acc2=True),
-            "submsc": _Signs(product=True, acc2=True),
-        }.items()
-    },
-    **{
-        name: _choice(name, signs, multiplies=False)
-        for name, signs in {
-            "add": _Signs(),
-            "sub": _Signs(acc2=True),
-            "negadd": _Signs(acc1=True, acc2=True),
-            "negsub": _Signs(acc1=True),
-            "neg": _Signs(acc1=True),
-        }.items()
-    },
+    **{name: _multiplies(name, signs) for name, signs in PRODUCT_SIGNS.items()},
+    **{name: _adds(name, signs) for name, signs in _SUM_SIGNS.items()},
 }
 
 
@@ -224,6 +234,12 @@ def multiply_lanes(geometry: Geometry, x: Value, y: Value, *, x_signed: bool, y_
 def step_indices(geometry: Geometry, k: int) -> tuple[list[int], list[int]]:
     """For each accumulator, the lanes of the two factors whose product is the k-th that it adds."""
     g = geometry
+    if g.channels:
+        lanes = range(g.columns)
+        return (
+            [lane + k * g.channels for lane in lanes],
+            [k * g.channels + lane % g.channels for lane in lanes],
+        )
     if not g.rows:
         lanes = [k * g.columns + lane for lane in range(g.columns)]
         return lanes, lanes

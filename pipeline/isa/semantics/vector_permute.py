@@ -108,8 +108,16 @@ def shift_bytes(low: Value, high: Value, amount: Value) -> Value:
 @meaning("VSHUFFLE")
 def shuffle(m: Moment, i: SlotInstruction) -> None:
     low, high = m.read(i.register("s1")), m.read(i.register("s2"))
-    mode = m.read(i.register("mod"))
+    mode = m.read(i.register("mod")) & _MODE_MASK
     m.write(i.register("dst"), mode.choose(SHUFFLE, X, (low, high)))
+
+
+@meaning(r"VBCSTSHFL_(8|16|32|64)")
+def broadcast_and_shuffle(m: Moment, i: SlotInstruction, width: str) -> None:
+    """`vshuffle` of a broadcast and zeros by the mode in r29 (see BROADCAST_SHUFFLE)."""
+    lanes = _scalar(m, i, "s0", width).splat(X.bits // int(width)).bitcast(X)
+    mode = m.read("r29") & _MODE_MASK
+    m.write(i.register("dst"), mode.choose(BROADCAST_SHUFFLE, X, (lanes,)))
 
 
 def _shuffled(mode: int, args: tuple[Value, ...]) -> Value:
@@ -136,6 +144,9 @@ def shuffle_indices(mode: int) -> tuple[int, list[int]]:
     parts = max(1, width // 32)
     return min(width, 32), [lane * parts + part for lane in result for part in range(parts)]
 
+
+_MODE_MASK = 0x3F
+"""The bits of a mode register that count: xdna-emu measured r29 = 0x45bac25a on a Phoenix as mode 26."""
 
 _FLIP = 38
 """T16_1x2_flip: neighbours change places."""
@@ -167,6 +178,17 @@ def _is_mode(mode: int) -> bool:
 
 
 SHUFFLE = Choice("vshuffle", _shuffled, _is_mode, _is_mode)
+
+
+def _broadcast_shuffled(mode: int, args: tuple[Value, ...]) -> Value:
+    if mode == 0:
+        raise UndefinedMode("vbcstshfl mode 0, which a Phoenix was seen to do otherwise than vshuffle")
+    return _shuffled(mode, (*args, constant(X, 0)))
+
+
+BROADCAST_SHUFFLE = Choice(
+    "vbcstshfl", _broadcast_shuffled, lambda mode: 0 < mode < len(_MODES), lambda mode: 0 < mode < len(_MODES)
+)
 
 
 def _scalar(m: Moment, i: SlotInstruction, operand: str, width: str) -> Value:

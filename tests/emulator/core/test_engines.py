@@ -215,12 +215,21 @@ def modes(draw: random.Random, instruction: SlotInstruction) -> list[str]:
     """What gives the instruction's mode word, if it has one, a value that means something."""
     name = instruction.opcode.name
     if "c" in instruction.operands:
+        if "sparse" in name:
+            words = (0x5C,) if "_F" in name else (0x3A8, 0x352, 0x3BA, 0x1BBA)
+            return [f"movxm {instruction.register('c')}, #{draw.choice(words)}"]
         words = (
-            (28, 60) if "_F" in name else (776, 784, 792, 794, 826, 858, 824, 808, 770, 0x300, 1626, 0x1B3A)
+            (28, 60)
+            if "_F" in name
+            else (0x388, 0x368, 0x37A, 776, 784, 792, 794, 826, 858, 824, 808, 770, 0x300, 1626, 0x1B3A)
         )
         return [f"movxm {instruction.register('c')}, #{draw.choice(words)}"]
     if name == "VSHUFFLE":
         return [f"movxm {instruction.register('mod')}, #{draw.randrange(48)}"]
+    if name.startswith("VBCSTSHFL"):
+        return [f"movxm r29, #{draw.randrange(1, 48)}"]
+    if name.startswith(("VLDB_SPARSE", "VLDB_COMPR")):
+        return [f"movxm dp, #{OWN + 4 * draw.randrange(0x3000)}", "", "", "", ""]
     if name == "VSHIFT_ALIGN":
         return [f"movxm {instruction.register('pre')}, #0"]
     if name.startswith("VLDB_4x"):

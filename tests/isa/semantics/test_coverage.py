@@ -16,8 +16,10 @@ from aiepipe.isa.table import table
 from tests.emulator.core.test_engines import OPCODES, random_instruction
 
 ROOT = Path(__file__).resolve().parents[3]
-NOT_EXECUTED = re.compile(r"VBCSTSHFL_\d+|VLDB_(SPARSE|COMPR)_\w+|V\w+_sparse_(narrow|wide)")
-NOT_MODELLED = {"srSRS_of", "srUPS_of", "srFPFlags", "srF2FFlags", "srF2IFlags"}
+NOT_EXECUTED = re.compile(r"V\w+_cm_core_sparse_wide|V\w+_F_vmac_bm_core_sparse_narrow")
+NOT_MODELLED = {
+    *("srSRS_of", "srUPS_of", "srFPFlags", "srF2FFlags", "srF2IFlags", "srSparse_of", "srCompr_uf"),
+}
 """Status registers whose bits are not public (docs/isa-coverage.md)."""
 
 
@@ -36,9 +38,11 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_what_has_no_meaning_is_listed() -> None:
-    without = {o.name for o in table().opcodes if not o.is_nop and not has_meaning(o.name)}
+    opcodes = table().opcodes
+    assert (len(opcodes), sum(o.is_nop for o in opcodes)) == (606, 7)
+    without = {o.name for o in opcodes if not o.is_nop and not has_meaning(o.name)}
     assert {name for name in without if not NOT_EXECUTED.fullmatch(name)} == set()
-    assert len(without) == 52
+    assert len(without) == 16
 
 
 def test_meanings_write_what_the_scheduler_thinks_and_when() -> None:

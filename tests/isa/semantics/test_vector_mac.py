@@ -68,6 +68,28 @@ def test_four_bit_factors() -> None:
     assert np.array_equal(as_lanes(bench["cm0"], np.int32, 32), wanted.reshape(-1))
 
 
+# mode word -> (type of both factors, outputs, taps, channels, accumulator type): UG1583's mul_conv_MxN_Cch
+CONVOLUTIONS: dict[int, tuple[Any, int, int, int, Any]] = {
+    0x348: (np.int8, 4, 4, 8, np.int32),
+    0x368: (np.int8, 8, 8, 4, np.int32),
+    0x388: (np.int8, 32, 8, 1, np.int32),
+    0x088: (np.uint8, 32, 8, 1, np.int32),
+    0x37A: (np.int16, 16, 4, 1, np.int64),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mode", CONVOLUTIONS)
+def test_convolutions(mode: int, engine: Engine) -> None:
+    dtype, outputs, taps, channels, acc_type = CONVOLUTIONS[mode]
+    x, y = lanes_of(dtype, 21), lanes_of(dtype, 22)
+    bench = run("vmul cm0, x2, x3, r5", engine, x2=x, x3=y, r5=mode)
+    data = x[: (outputs + taps - 1) * channels].reshape(-1, channels).astype(np.int64)
+    kernel = y[: taps * channels].reshape(taps, channels).astype(np.int64)
+    wanted = np.stack([(data[n : n + taps] * kernel).sum(0) for n in range(outputs)]).reshape(-1)
+    assert np.array_equal(as_lanes(bench["cm0"], acc_type, wanted.size), wanted.astype(acc_type))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_lane_by_lane(engine: Engine) -> None:
     x, y = lanes_of(np.int16, 6), lanes_of(np.int16, 7)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aiepipe.errors import EmulationError
 from tests.emulator.core.bench import ENGINES, Engine
 
 from .vectors import as_lanes, run
@@ -120,3 +121,27 @@ def test_wide_lanes_change_places() -> None:
         wanted = pair.reshape(8, 16)[order].reshape(-1)
         bench = run("vshuffle x0, x1, x2, r3", x1=BYTES, x2=MORE, r3=mode)
         assert np.array_equal(as_lanes(bench["x0"], np.uint8, 64), wanted), mode
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_broadcast_and_shuffle_that_a_phoenix_did(engine: Engine) -> None:
+    """xdna-emu: r29 = 0x45bac25a (its low six bits: mode 26, T16_4x16_lo) gave A A 0 0 B B 0 0 C C 0 0 ..."""
+    words = [0xA1D6, 0xEA99, 0xC25A, 0x45BA]
+    value = sum(word << 16 * n for n, word in enumerate(words))
+    # l6 is r29:r28, so the upper half of what is broadcast is the mode register itself
+    bench = run("vbcstshfl.64 x0, l6, r29", engine, l6=value)
+    wanted = [lane for word in words for lane in (word, word, 0, 0)] * 2
+    assert as_lanes(bench["x0"], np.uint16, 32).tolist() == wanted
+
+
+@pytest.mark.parametrize("mode", [2, 28, 34, 37])
+def test_a_broadcast_and_shuffle_is_the_shuffle_of_the_broadcast_and_zeros(mode: int) -> None:
+    lanes = np.full(16, 0x0403_0201, np.uint32)
+    one = run("vbcstshfl.32 x0, r3, r29", r3=0x0403_0201, r29=mode)
+    two = run("vshuffle x0, x1, x2, r3", x1=lanes, x2=np.zeros(16, np.uint32), r3=mode)
+    assert one["x0"] == two["x0"]
+
+
+def test_the_broadcast_and_shuffle_that_is_not_known_is_refused() -> None:
+    with pytest.raises(EmulationError, match="vbcstshfl mode 0"):
+        run("vbcstshfl.32 x0, r3, r29", r3=1, r29=64)

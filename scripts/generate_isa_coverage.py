@@ -218,8 +218,8 @@ def page() -> str:
         "",
         f"The table has {len(table().opcodes)} instructions: {len(opcodes)}, which are listed here, and the "
         f"{len(table().nops)} nops that fill empty slots ({', '.join(sorted(nops))}). All of them are "
-        f"encoded and decoded; {len(defined)} of the {len(opcodes)} are executed, the others stop the emulator "
-        "with an error that names them. A mode word or control register that "
+        f"encoded and decoded; {len(defined)} of the {len(opcodes)} are executed, the others stop the "
+        "emulator with an error that names them. A mode word or control register that "
         "asks for something nobody has described stops the emulator with an error that names it.",
         "",
         "By slot: " + ", ".join(f"{slot} {counts[slot]}" for slot in sorted(counts)) + ".",

@@ -10,7 +10,7 @@ import pytest
 from aiepipe.errors import EmulationError
 from tests.emulator.core.bench import ENGINES, NOPS, OWN, Bench, Engine, assemble
 
-from .vectors import Lanes, as_lanes, as_number, run
+from .vectors import Lanes, as_lanes, as_number, numbers, run
 
 PLACE = 0x1000
 EXAMPLE = bytes(
@@ -34,8 +34,7 @@ def compressed(values: bytes, mask_bytes: int) -> bytes:
 def half_sparse(dtype: Any, count: int, seed: int) -> Lanes:
     """Values of which at most two in four are not zero."""
     generator = np.random.default_rng(seed)
-    info = np.iinfo(dtype)
-    values = generator.integers(info.min, info.max, (count // 4, 4), dtype=dtype, endpoint=True)
+    values = numbers(dtype, count, seed).reshape(-1, 4)
     for group in values:
         group[generator.choice(4, generator.integers(2, 5), replace=False)] = 0
     return values.reshape(-1)
@@ -137,14 +136,13 @@ def as_the_api_gives_it(b: Lanes) -> tuple[Lanes, int]:
 @pytest.mark.parametrize("mode", PRODUCTS)
 def test_products_with_a_sparse_matrix(mode: int, engine: Engine) -> None:
     x_type, y_type, m, k, n, acc_type = PRODUCTS[mode]
-    generator = np.random.default_rng(mode)
-    a = generator.integers(np.iinfo(x_type).min, np.iinfo(x_type).max, (m, k), dtype=x_type, endpoint=True)
+    a = numbers(x_type, m * k, mode).reshape(m, k)
     b = half_sparse(y_type, k * n, mode).reshape(n, k).T
     values, mask = as_the_api_gives_it(b)
-    acc = generator.integers(-1000, 1000, m * n, dtype=acc_type)
+    acc = numbers(np.int16, m * n, 9).astype(acc_type)
     code = "vmac cm0, cm1, x6, qx2, r5"
     bench = run(code, engine, x6=a.reshape(-1), x2=values, q2=mask, cm1=acc, r5=mode)
-    wanted = acc.reshape(m, n) + (a.astype(object) @ b.astype(object)).astype(np.int64)
+    wanted: Lanes = acc.reshape(m, n) + a.astype(np.int64) @ b.astype(np.int64)
     assert np.array_equal(as_lanes(bench["cm0"], acc_type, m * n), wanted.astype(acc_type).reshape(-1))
 
 

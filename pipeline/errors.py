@@ -23,7 +23,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .program import SourceLocation
+    from .verdict import ArrayFinding
 
 
 class AiepipeError(Exception):
@@ -115,6 +118,8 @@ class DeviceError(AiepipeError):
 
     exit_code = 4
     code: str | None = None
+    findings: Sequence[ArrayFinding] = ()
+    """What the emulated array had told of by then."""
 
 
 class RunFailed(DeviceError):

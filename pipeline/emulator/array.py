@@ -204,7 +204,7 @@ class Array:
 
     def _store(self, tile: Tile, channel: int) -> Store:
         if tile.kind is TileKind.SHIM or tile.memory is None:
-            return DdrStore(self._memory, self.transfers)
+            return DdrStore(self._memory, self.transfers, self.checks)
         if tile.kind is TileKind.COMPUTE:
             return TileStore(tile.memory)
         memories = [

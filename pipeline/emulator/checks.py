@@ -2,8 +2,8 @@
 
 One `Checks` belongs to an array; DMA channels, cores, locks and registers tell it what they do. Always on is
 what costs next to nothing: DMAs that read words of a memory tile that nobody wrote. `full` adds the memory of
-compute tiles and accesses of cores (whose code then marks each byte, see emulator/core), races (races.py) and
-the stack. DDR is not seen from here: of buffers nobody wrote the sync sanitizer tells (S014).
+compute tiles and accesses of cores (whose code then marks each byte, see emulator/core), races (races.py; in
+DDR, too) and the stack. Of buffers in DDR that nobody wrote the sync sanitizer tells (S014).
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ class Checks:
         """Cores and compute tiles are watched too."""
         return self.races is not None
 
+    def begin_run(self) -> None:
+        """A run begins."""
+        if self.races is not None:
+            self.races.begin_run()
+
     # ----------------------------------------------------------------- DMAs
 
     def dma_read(self, memory: LocalMemory, piece: Piece) -> None:
@@ -76,6 +81,11 @@ class Checks:
             memory.shadow_words[piece.index] |= ALL_WRITTEN
         if self.races is not None and self.dma is not None:
             self.races.dma_access(self.dma.name, self.dma.number, memory, piece, writes=True)
+
+    def ddr_access(self, piece: Piece, *, writes: bool) -> None:
+        """Before a DMA reads or writes these words of DDR."""
+        if self.races is not None and self.dma is not None:
+            self.races.ddr_access(self.dma.name, self.dma.number, piece, writes=writes)
 
     def _unwritten(self, memory: LocalMemory, index: np.typing.NDArray[np.int64]) -> None:
         marks = memory.shadow_words

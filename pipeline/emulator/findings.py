@@ -28,7 +28,8 @@ class Finding:
     """One of them. `message` is a whole sentence; the other fields say the same for programs.
 
     `pc` is a byte address in program memory, `channel` "S2MM 0", `address` a byte offset in the data
-    memory of `tile`; None where the finding has none. `count` is how often it was met.
+    memory of `tile`, or a device address where `message` speaks of DDR; None where the finding has none.
+    `count` is how often it was met.
     """
 
     kind: FindingKind

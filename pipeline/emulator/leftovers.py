@@ -18,6 +18,7 @@ from .fabric import Relay
 from .findings import Finding
 from .switch import PacketInput
 from .task import State
+from .trace_ports import trace_receivers
 
 Locks = Mapping[TileAddress, tuple[int, ...]]
 
@@ -54,8 +55,10 @@ def leftovers(array: Array, start: Start) -> Iterator[Finding]:
 
 
 def _stuck(array: Array) -> Iterator[Finding]:
+    traced = trace_receivers(array)
     for channel in array.channels():
-        yield from _channel(channel)
+        if channel not in traced:
+            yield from _channel(channel)
     yield from _words(array)
 
 

@@ -42,6 +42,11 @@ DEFAULT_STEP_LIMIT = 20_000_000_000
 
 MAXIMUM_PDI_BYTES = 1 << 26
 
+LOAD_STEPS = 50_000_000
+"""Steps that the array may take while a CDO waits for it; the commands themselves are bounded by its size."""
+
+_COMMANDS_PER_CHECK = 256
+
 SETTLE_STEPS = 200_000
 """Steps that the array may take after it was configured, and after a stream: hardware does not stop then."""
 
@@ -87,20 +92,23 @@ class Machine:
         factory = functools.partial(Core, engine=engine) if cores is None else cores
         self.array = Array(columns, memory, factory, check=check, trace=trace)
 
-    def load(self, configuration: Cdo) -> None:
+    def load(self, configuration: Cdo, *, deadline: float | None = None) -> None:
         """Executes the commands of a CDO, then lets the array go on to where it has to wait: on hardware
         enabled cores have done so long before the first instruction stream comes. Raises EmulationError
-        for what the CDO writes; what goes wrong after that is raised by the next run.
+        for what the CDO writes and where it takes too long (kind "step-limit", or "deadline" at `deadline`,
+        time.monotonic()); what goes wrong after that is raised by the next run.
         """
         self._fault = None
         self.array.steps = 0
         if self._trace is not None:
             self._trace.begin(self.array.time())
-        self._configure(configuration, Limits(SETTLE_STEPS, None))
-        self._settle(None, running=False)
+        self._configure(configuration, Limits(LOAD_STEPS, deadline))
+        self._settle(deadline, running=False)
 
     def _configure(self, configuration: Cdo, limits: Limits) -> None:
-        for command in configuration.commands:
+        for number, command in enumerate(configuration.commands):
+            if number % _COMMANDS_PER_CHECK == 0:
+                limits.check(self.array.steps)
             match command:
                 case cdo.Write(address=address, value=value):
                     channel = self.array.start_queue(address)
@@ -112,13 +120,18 @@ class Machine:
                 case cdo.DmaWrite(address=address, data=data):
                     self.array.write_block(address, data)
                 case cdo.MaskPoll(address=address, mask=mask, value=value):
-                    if self.array.read(address) & mask != value:
-                        raise EmulationError(
-                            f"the configuration waits in vain for {address:#x} & {mask:#x} == {value:#x}",
-                            kind="deadlock",
-                        )
+                    self._poll(address, mask, value, limits)
                 case cdo.Nop() | cdo.End():
                     pass
+
+    def _poll(self, address: int, mask: int, value: int, limits: Limits) -> None:
+        """Lets the array go on until the register has this value."""
+        while self.array.read(address) & mask != value:
+            if not self.array.round(limits):
+                raise EmulationError(
+                    f"the configuration waits in vain for {address:#x} & {mask:#x} == {value:#x}",
+                    kind="deadlock",
+                )
 
     def run(
         self,
@@ -142,6 +155,7 @@ class Machine:
         array.steps = 0
         array.tokens.clear()
         array.transfers.clear()
+        array.checks.begin_run()
         bundles = {core.name: core.bundles for core in array.cores}
         before = tile_cycles(array)
         began = start_of_run(array)
@@ -186,6 +200,10 @@ class Machine:
             findings=found,
             settled=settled,
         )
+
+    def take_findings(self) -> tuple[Finding, ...]:
+        """What was found since the last report: of a run that ended in an error."""
+        return self.array.checks.log.take()
 
     def _execute(self, controller: Controller, limits: Limits) -> None:
         array = self.array

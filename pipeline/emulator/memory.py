@@ -182,14 +182,24 @@ class MemoryTileStore:
         return memory
 
 
+class DdrObserver(Protocol):
+    """Is told what DMAs are about to do to DDR. Words, not bytes."""
+
+    def ddr_access(self, piece: Piece, *, writes: bool) -> None:
+        """A DMA reads or writes these words."""
+        ...
+
+
 class DdrStore:
     """DDR through the `DeviceMemory` protocol; every access goes into the log."""
 
-    def __init__(self, memory: DeviceMemory, log: TransferLog) -> None:
+    def __init__(self, memory: DeviceMemory, log: TransferLog, observer: DdrObserver) -> None:
         self._memory = memory
         self._log = log
+        self._observer = observer
 
     def gather(self, piece: Piece) -> Words:
+        self._observer.ddr_access(piece, writes=False)
         if piece.index is None:
             self._log.read(piece.lowest * WORD_BYTES, piece.count * WORD_BYTES)
             return self._read(piece.lowest, piece.count)
@@ -206,6 +216,7 @@ class DdrStore:
         return np.concatenate(parts)
 
     def scatter(self, piece: Piece, words: Words) -> None:
+        self._observer.ddr_access(piece, writes=True)
         data = words.view(np.uint8)
         if piece.index is None:
             self._log.wrote(piece.lowest * WORD_BYTES, piece.count * WORD_BYTES)

@@ -5,7 +5,8 @@ own steps, and knows of each other one up to which step what that did comes befo
 along what orders things: a lock from its releases to its acquires, words of a stream and of the cascade from
 sender to receiver, tokens to the controller, and register writes from the controller. Of every byte it is
 known who wrote it and who read it last. What waits without a lock, by chance long enough, is found too;
-what a lock orders by chance is not (an acquire learns from all earlier releases of its lock).
+what a lock orders by chance is not (an acquire learns from all earlier releases of its lock). In DDR what
+happens within one run counts: the host orders runs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _WORD_GRANULES = 0x10000
 """Memories larger than a compute tile's are used by DMAs only, which take whole words."""
 
 
+DDR = "DDR"
+_DDR_PAGE_WORDS = 0x10000
+
+
 class Actor:
     """Names of agents that are neither core nor channel."""
 
@@ -45,11 +50,14 @@ class _Access:
 
 
 class _History:
-    """Of each byte (word, in a memory tile): the number of the access that wrote it last, and read it."""
+    """Of each byte (word, in a memory tile and DDR) of memory `name` from address `base` on: the number of
+    the access that wrote it last, and read it."""
 
-    def __init__(self, memory: LocalMemory) -> None:
-        self.granule = WORD_BYTES if memory.bytes.size > _WORD_GRANULES else 1
-        granules = memory.bytes.size // self.granule
+    def __init__(self, name: str, size_bytes: int, base: int = 0) -> None:
+        self.name = name
+        self.base = base
+        self.granule = WORD_BYTES if size_bytes > _WORD_GRANULES else 1
+        granules = size_bytes // self.granule
         self.written = np.zeros(granules, np.int32)
         self.read = np.zeros(granules, np.int32)
 
@@ -65,6 +73,8 @@ class Races:
         self._clocks[0, 0] = 1
         self._locks: dict[Hashable, Clock] = {}
         self._histories: dict[str, _History] = {}
+        self._ddr: dict[int, _History] = {}
+        """Of DDR, by the number of the page of _DDR_PAGE_WORDS."""
         # accesses by number; 0 stands for none
         self._accesses = [_Access(0, None)]
         self._agent_of = np.zeros(1024, np.int32)
@@ -123,48 +133,68 @@ class Races:
         else:
             words = piece.index[piece.index >= 0] if piece.padded else piece.index
             where = words if scale == 1 else (words[:, None] * scale + np.arange(scale)).reshape(-1)
-        self._access(agent, bd, memory, history, where, writes=writes)
+        self._access(agent, bd, history, where, writes=writes)
+
+    def ddr_access(self, agent: str, bd: int, piece: Piece, *, writes: bool) -> None:
+        """A shim's channel reads or writes these words of DDR."""
+        first, last = piece.lowest // _DDR_PAGE_WORDS, piece.highest // _DDR_PAGE_WORDS
+        for page in range(first, last + 1):
+            start, end = page * _DDR_PAGE_WORDS, (page + 1) * _DDR_PAGE_WORDS
+            where: Indices | slice
+            if piece.index is None:
+                where = slice(max(piece.lowest, start) - start, min(piece.highest + 1, end) - start)
+            else:
+                where = piece.index[(piece.index >= start) & (piece.index < end)] - start
+                if not where.size:
+                    continue
+            history = self._ddr.get(page)
+            if history is None:
+                size = _DDR_PAGE_WORDS * WORD_BYTES
+                history = self._ddr[page] = _History(DDR, size, start * WORD_BYTES)
+            self._access(agent, bd, history, where, writes=writes)
+
+    def begin_run(self) -> None:
+        """A run begins: whatever was done to DDR before is over."""
+        self._ddr.clear()
 
     def core_access(
         self, agent: str, pcs: tuple[int, int], memory: LocalMemory, offsets: Indices, *, writes: bool
     ) -> None:
         """A core loaded or stored these bytes somewhere between two pcs."""
         if offsets.size:
-            self._access(agent, pcs, memory, self._history(memory), offsets, writes=writes)
+            self._access(agent, pcs, self._history(memory), offsets, writes=writes)
 
     def range_access(self, agent: str, memory: LocalMemory, start: int, end: int) -> None:
         """A write of the bytes from `start` to before `end`."""
         history = self._history(memory)
         where = slice(start // history.granule, end // history.granule)
-        self._access(agent, None, memory, history, where, writes=True)
+        self._access(agent, None, history, where, writes=True)
 
     def _history(self, memory: LocalMemory) -> _History:
         found = self._histories.get(memory.name)
         if found is None:
-            found = self._histories[memory.name] = _History(memory)
+            found = self._histories[memory.name] = _History(memory.name, memory.bytes.size)
         return found
 
     def _access(
         self,
         agent: str,
         place: int | tuple[int, int] | None,
-        memory: LocalMemory,
         history: _History,
         where: Indices | slice,
         *,
         writes: bool,
     ) -> None:
         number = self._number(agent)
-        self._compare(number, place, memory, history, where, history.written, "write" if writes else "read")
+        self._compare(number, place, history, where, history.written, "write" if writes else "read")
         if writes:
-            self._compare(number, place, memory, history, where, history.read, "overwrite")
+            self._compare(number, place, history, where, history.read, "overwrite")
         (history.written if writes else history.read)[where] = self._entry(number, place)
 
     def _compare(
         self,
         number: int,
         place: int | tuple[int, int] | None,
-        memory: LocalMemory,
         history: _History,
         where: Indices | slice,
         earlier: npt.NDArray[np.int32],
@@ -180,27 +210,32 @@ class Races:
         now = self._describe(_Access(number, place))
         before = self._describe(other)
         size = int(np.count_nonzero(unordered)) * history.granule
-        address = granule * history.granule
+        address = history.base + granule * history.granule
         does, did = {
             "write": ("writes", "wrote"),
             "read": ("reads", "wrote"),
             "overwrite": ("writes", "read"),
         }[how]
-        key = ("race", memory.name, number, place if isinstance(place, int) else None, other.agent, how)
-        name = self._names[number]
+        key = ("race", history.name, number, place if isinstance(place, int) else None, other.agent, how)
+        # a channel's name begins with its tile's: "shim (0,0) S2MM 1"
+        tile = f"{self._names[number].partition(')')[0]})" if history.name == DDR else history.name
         self._log.add(
             key,
             Finding(
                 "race",
-                memory.name,
-                f"{now} {does} {size} bytes of {memory.name}, the first at {address:#x}, that {before} {did};"
-                " no lock, stream or token orders the two",
+                tile,
+                f"{now} {does} {size} bytes of {history.name}, the first at {address:#x},"
+                f" that {before} {did}; no lock, stream or token orders the two",
                 pc=place[0] if isinstance(place, tuple) else None,
-                channel=name.removeprefix(f"{memory.name} ") if isinstance(place, int) else None,
+                channel=self._channel(number, tile) if isinstance(place, int) else None,
                 descriptor=place if isinstance(place, int) else None,
                 address=address,
             ),
         )
+
+    def _channel(self, number: int, tile: str) -> str:
+        """A channel's name without its tile, where that is `tile`."""
+        return self._names[number].removeprefix(f"{tile} ")
 
     def _describe(self, access: _Access) -> str:
         name = self._names[access.agent]

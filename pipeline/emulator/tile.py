@@ -41,6 +41,7 @@ from .status import channel_status, core_register, core_status
 from .streams import Sink
 from .switch import StreamSwitch
 from .task import Task
+from .timers import Timers
 
 _BD_ROWS = "DMA_BD_WORD_"
 _MERGE = "STREAM_SWITCH_DETERMINISTIC_MERGE_ARB"
@@ -81,7 +82,9 @@ class Tile:
         self._warn = warn
         self._token = token
         self._unknown: set[int] = set()
+        timers = Timers(fabric)
         self._handlers: dict[str, Callable[[int, int], None]] = {
+            **timers.handlers(),
             "LOCK_VALUE": self._lock_registers.set,
             "STREAM_SWITCH_MASTER": self.switch.set_master,
             "STREAM_SWITCH_SLAVE": self.switch.set_slave,
@@ -101,6 +104,7 @@ class Tile:
             "CONTROL_PACKET_HANDLER_STATUS": lambda _, value: self._clear_control_status(value),
         }
         self._readers: dict[str, Callable[[int], int]] = {
+            **timers.readers(),
             "LOCK_VALUE": lambda index: self.locks.values[index],
             "LOCKS_OVERFLOW": lambda index: self.locks.overflow >> 32 * index & 0xFFFFFFFF,
             "LOCKS_UNDERFLOW": lambda index: self.locks.underflow >> 32 * index & 0xFFFFFFFF,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArtifactError, UsageError
+from ..errors import ArtifactError, DeviceError, UsageError
 from ..program import HostFunction
 from ..verdict import BuildRunReport, FileRecord, InputReport
 from ..verify.values import ArgumentSpec, parse_argument, resolve
@@ -91,6 +91,9 @@ def execute(
 
     try:
         result = work(listen)
+    except DeviceError as error:
+        error.findings = device.watch.findings
+        raise
     finally:
         device.write_trace()
     notes.note = (

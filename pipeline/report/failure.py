@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from .. import __version__
-from ..errors import AiepipeError, CompileError
+from ..errors import AiepipeError, CompileError, DeviceError
 
 SCHEMA = "aiepipe.error/1"
 # IREE prints the whole module after an error; what helps is at the top.
@@ -22,6 +23,8 @@ def error_text(error: AiepipeError) -> str:
         lines += _diagnostic_lines(error)
     if error.remedy:
         lines.append(f"  help: {error.remedy}")
+    if isinstance(error, DeviceError):
+        lines += [f"  before that, {found.kind}: {found.message}" for found in error.findings]
     return "\n".join(lines)
 
 
@@ -32,7 +35,7 @@ def error_document(error: AiepipeError) -> dict[str, Any]:
         for name, value in vars(error).items()
         if isinstance(value, (str, int, float, bool)) and name not in ("message", "remedy", "location")
     }
-    return {
+    document = {
         "schema": SCHEMA,
         "aiepipe": __version__,
         "error": type(error).__name__,
@@ -42,6 +45,9 @@ def error_document(error: AiepipeError) -> dict[str, Any]:
         "exit_code": error.exit_code,
         "facts": facts,
     }
+    if isinstance(error, DeviceError) and error.findings:
+        document["array_findings"] = [asdict(found) for found in error.findings]
+    return document
 
 
 def error_json(error: AiepipeError) -> str:

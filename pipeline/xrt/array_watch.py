@@ -7,6 +7,7 @@ of the timeline comes from the device's event stream.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..emulator import cycles as emulated
@@ -49,7 +50,11 @@ class ArrayWatch:
             for tile, cycles in report.tile_cycles.items():
                 known = self._cycles.get(tile, emulated.TileCycles())
                 self._cycles[tile] = known.plus(cycles)
-        for finding in report.findings:
+        self.found(report.findings)
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        """Something was found; in a run that failed, too."""
+        for finding in findings:
             key = dataclasses.replace(finding, count=1)
             known = self._found.get(key)
             count = finding.count + (0 if known is None else known.count)

@@ -188,13 +188,16 @@ class hw_context:  # noqa: N801 (pyxrt's name)
         """Not part of pyxrt."""
         return self._device.emulation
 
-    def array(self, kernel_image: KernelImage) -> Array:
-        """The array as configured for this kernel. Raises ArtifactError for a bad configuration."""
+    def array(self, kernel_image: KernelImage, deadline: float | None = None) -> Array:
+        """The array as configured for this kernel; `deadline` is a time of time.monotonic().
+
+        Raises ArtifactError for a bad configuration, EmulationError for what it does.
+        """
         if self._array is None or self._array[0] != kernel_image.name:
             emulation = self.emulation
             image = self.image
             made = emulation.silicon.configure(
-                image.columns, emulation.space, kernel_image.pdi, images=image.pdis
+                image.columns, emulation.space, kernel_image.pdi, images=image.pdis, deadline=deadline
             )
             self._array = kernel_image.name, made
         return self._array[1]

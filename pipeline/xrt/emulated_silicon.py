@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..emulator.machine import EngineName, Machine
-from ..errors import ArtifactError
+from ..errors import ArtifactError, EmulationError
 from ..formats import instructions, lx6, pdi, xclbin
 from ..formats.lx6 import Lx6Stream
 from ..formats.txn import Transaction
@@ -76,13 +76,19 @@ class EmulatedSilicon:
         return instructions.to_binary(data)
 
     def configure(
-        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+        self,
+        columns: int,
+        memory: DeviceMemory,
+        configuration: bytes,
+        *,
+        images: Mapping[int, bytes],
+        deadline: float | None = None,
     ) -> Array:
         """A machine with the PDI's CDO loaded. Raises ArtifactError, EmulationError."""
         machine = Machine(
             columns, memory, engine=self.engine, check=self.watch.check, trace=self.watch.trace()
         )
-        machine.load(pdi.parse(configuration).cdo)
+        machine.load(pdi.parse(configuration).cdo, deadline=deadline)
         return _MachineArray(machine, images, self.watch)
 
 
@@ -98,7 +104,11 @@ class _MachineArray:
         """Raises EmulationError."""
         assert isinstance(stream, DecodedStream), "decoded by another silicon"
         images = {number: pdi.parse(self.images[number]).cdo for number in stream.pdis & self.images.keys()}
-        report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
+        try:
+            report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
+        except EmulationError:
+            self.watch.found(self.machine.take_findings())
+            raise
         self.watch.note(report)
         return RunSummary(report.cycles, report.warnings)
 

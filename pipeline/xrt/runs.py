@@ -375,7 +375,7 @@ class Command:
         if stream is None:
             return RunSummary(0, ("no instruction stream: the kernel did nothing",))
         addresses = [self._value(i) for i in range(image.first_data_index, len(self._arguments))]
-        return owner.context.array(image).run(stream, addresses, deadline=deadline)
+        return owner.context.array(image, deadline).run(stream, addresses, deadline=deadline)
 
     def _bound_arguments(self, image: KernelImage) -> list[BoundArgument]:
         return [

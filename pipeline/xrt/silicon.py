@@ -134,9 +134,16 @@ class Silicon(Protocol):
         ...
 
     def configure(
-        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+        self,
+        columns: int,
+        memory: DeviceMemory,
+        configuration: bytes,
+        *,
+        images: Mapping[int, bytes],
+        deadline: float | None = None,
     ) -> Array:
-        """A fresh partition of `columns` columns with a PDI loaded; `images` are all PDIs of the xclbin.
+        """A fresh partition of `columns` columns with a PDI loaded; `images` are all PDIs of the xclbin,
+        `deadline` a time of time.monotonic().
 
         Raises ArtifactError, EmulationError.
         """

@@ -107,7 +107,13 @@ class FakeSilicon:
         return data
 
     def configure(
-        self, columns: int, memory: DeviceMemory, configuration: bytes, *, images: Mapping[int, bytes]
+        self,
+        columns: int,
+        memory: DeviceMemory,
+        configuration: bytes,
+        *,
+        images: Mapping[int, bytes],
+        deadline: float | None = None,
     ) -> Array:
         assert configuration == b"pdi"
         self.configured += 1

@@ -12,7 +12,7 @@ from .fabric import Fabric
 RESET = 1 << 31
 """Bit of TIMER_CONTROL that sets a timer to zero (aie-rt, XAie_ResetTimer)."""
 
-MODULES = ("CORE_", "MEMORY_", "")
+MODULES: tuple[str, ...] = ("CORE_", "MEMORY_", "")
 """What the names of a tile's timer registers begin with."""
 
 

@@ -35,7 +35,7 @@ def error_document(error: AiepipeError) -> dict[str, Any]:
         for name, value in vars(error).items()
         if isinstance(value, (str, int, float, bool)) and name not in ("message", "remedy", "location")
     }
-    document = {
+    document: dict[str, Any] = {
         "schema": SCHEMA,
         "aiepipe": __version__,
         "error": type(error).__name__,

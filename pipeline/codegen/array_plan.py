@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 from ..npu.limits import COLUMNS, LIMITS, MAXIMUM_TASK_REPEAT, WORD_BYTES
 from ..npu.topology import COMPUTE_ROWS, TileKind
+from . import halves_kernel
 from .core_memory import STACK_BYTES
 from .kernel_shape import KernelShape
-from .matrix_modes import MODES, VECTOR_BYTES, MatrixMode
+from .matrix_modes import MODES, VECTOR_BYTES, Accumulator, MatrixMode
 from .problem import Contraction, Operand
 from .vector_program import STEP_BUNDLES
 
@@ -131,6 +132,9 @@ class ArrayPlan:
     @property
     def kernel_cycles(self) -> int:
         """Bundles of a step's kernel."""
+        if self.mode.accumulator is Accumulator.HALVES:
+            group = self.kernel.steps * halves_kernel.STEP_BUNDLES + halves_kernel.GROUP_BUNDLES
+            return self.kernel.groups * group + STEP_BUNDLES
         return self.kernel.groups * self._group_bundles + STEP_BUNDLES
 
     @property

@@ -17,12 +17,18 @@ VECTOR_BYTES = 32
 SIGNED_LEFT, SIGNED_RIGHT = 1 << 9, 1 << 8
 
 
+PRODUCTS_OF_HALVES = 3
+"""Products of 16-bit halves that make one of 32 bits, modulo 2**32."""
+
+
 class Accumulator(enum.Enum):
-    """What a sum is kept in: 32-bit lanes that wrap, 64-bit lanes cut to 32 when stored, or float32."""
+    """What a sum is kept in: 32-bit lanes that wrap, 64-bit lanes cut to 32 when stored, float32, or two sums
+    of 64-bit lanes for halves of the operands (halves_kernel.py)."""
 
     LANES32 = "acc32"
     LANES64 = "acc64"
     FLOAT = "float32"
+    HALVES = "acc64 twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ class MatrixMode:
 
     @property
     def products_per_bundle(self) -> int:
-        return BLOCK_ROWS * self.inner * self.columns
+        passes = PRODUCTS_OF_HALVES if self.accumulator is Accumulator.HALVES else 1
+        return BLOCK_ROWS * self.inner * self.columns // passes
 
     @property
     def left_block_bytes(self) -> int:
@@ -72,8 +79,8 @@ class MatrixMode:
         return self.columns * self.column_blocks
 
     def mode_word(self, *, left_signed: bool, right_signed: bool) -> int:
-        """The last operand of vmac. Floats have no sign bits."""
-        if self.accumulator is Accumulator.FLOAT:
+        """The last operand of vmac. Floats have no sign bits, and halves are unsigned."""
+        if self.accumulator in (Accumulator.FLOAT, Accumulator.HALVES):
             return self.word
         return self.word | SIGNED_LEFT * left_signed | SIGNED_RIGHT * right_signed
 
@@ -82,6 +89,7 @@ MODES: Mapping[tuple[str, str], MatrixMode] = {
     ("i8", "i8"): MatrixMode("i8 x i8 4x8x8", 1, 1, 8, 8, 2, 2, 8, Accumulator.LANES32, 46, 35),
     ("i16", "i8"): MatrixMode("i16 x i8 4x4x8", 2, 1, 4, 8, 2, 2, 16, Accumulator.LANES32, 39, 46),
     ("i16", "i16"): MatrixMode("i16 x i16 4x4x4", 2, 2, 4, 4, 2, 2, 58, Accumulator.LANES64, 39, 39),
+    ("i32", "i32"): MatrixMode("i32 x i32 4x4x4 by halves", 4, 4, 4, 4, 2, 2, 58, Accumulator.HALVES, 34, 34),
     ("bf16", "bf16"): MatrixMode("bf16 x bf16 4x8x4", 2, 2, 8, 4, 4, 2, 28, Accumulator.FLOAT, 28, 29),
 }
 """By the element types of left and right operand."""

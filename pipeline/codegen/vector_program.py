@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ..isa.assembler import BundleStatement, Label, LoopEnd, ProgramStatement, Statement
 from ..npu.topology import OWN_DATA_BASE
+from . import halves_kernel
 from .accumulator_schedule import ZERO_SHIFT, begin_register
 from .core_memory import Lock
 from .kernel_shape import KernelShape
@@ -53,10 +54,12 @@ STEP_BUNDLES = 40
 
 def statements(program: VectorProgram) -> Iterator[ProgramStatement]:
     """The program as assembly, from address 0. Raises KernelDoesNotFit."""
-    begins = [schedule_kernel(program.shape, begins=True)] if program.begin is not None else []
-    more = program.steps - len(begins)
-    adds = [schedule_kernel(program.shape, begins=False)] if more else []
-    yield from _setup(program, [*begins, *adds])
+    more = program.steps - (program.begin is not None)
+    halves = program.shape.mode.accumulator is Accumulator.HALVES
+    begins = [None] if halves else [schedule_kernel(program.shape, begins=True)]
+    begins = begins if program.begin is not None else []
+    adds = [None if halves else schedule_kernel(program.shape, begins=False)] if more else []
+    yield from _setup(program, [kernel for kernel in (*begins, *adds) if kernel is not None])
     yield Label("tile")
     if program.begin is None:
         yield Statement(f"acq #{Lock.RESULT_LOADED.core_id}, {_MINUS_ONE}", "wait for the accumulator")
@@ -109,6 +112,8 @@ def _setup(program: VectorProgram, kernels: Sequence[Kernel]) -> Iterator[Progra
             assert settings.setdefault(name, value) == value, "kernels of one shape move alike"
     for name, value in settings.items():
         yield Statement(f"movi {name}, #{value}", "moves of pointers")
+    if mode.accumulator is Accumulator.HALVES:
+        yield from halves_kernel.setup()
     if program.begin is not None:
         yield from _begin(program)
 
@@ -123,13 +128,13 @@ def _begin(program: VectorProgram) -> Iterator[ProgramStatement]:
         case Accumulator.LANES32:
             yield Statement("vmov bml8, x0", "linalg.fill")
             yield Statement("vmov bmh8, x0", "linalg.fill")
-        case Accumulator.LANES64:
+        case Accumulator.LANES64 | Accumulator.HALVES:
             yield Statement(f"vups.s64.s32 {register}, x0, {ZERO_SHIFT}", "linalg.fill")
         case Accumulator.FLOAT:
             yield Statement(f"vmov {register}, x0", "linalg.fill")
 
 
-def _step(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[ProgramStatement]:
+def _step(program: VectorProgram, kernel: Kernel | None, name: str) -> Iterator[ProgramStatement]:
     yield Statement(f"acq #{Lock.LEFT_FULL.core_id}, {_MINUS_ONE}", "wait for the left tile")
     yield Statement(f"acq #{Lock.RIGHT_FULL.core_id}, {_MINUS_ONE}", "wait for the right tile")
     for pointer, place, what in (
@@ -139,6 +144,17 @@ def _step(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[Program
         (STORE_POINTER, _RESULT, "sums to store"),
     ):
         yield Statement(f"mov {pointer}, {place}", f"pointer to {what}")
+    if kernel is None:
+        yield from halves_kernel.statements(program.shape, name, program.op, begins=name == "begin")
+    else:
+        yield from _pipelined(program, kernel, name)
+    yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left tile may be overwritten")
+    yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right tile may be overwritten")
+    yield from _change(_LEFT, _LEFT_SUM, program.left)
+    yield from _change(_RIGHT, _RIGHT_SUM, program.right)
+
+
+def _pipelined(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[ProgramStatement]:
     if kernel.turns:
         yield Statement(f"movxm ls, #{name}_loop", "zero-overhead loop over pairs of groups")
         yield Statement(f"movxm le, #{name}_loop_end", "its end")
@@ -149,10 +165,6 @@ def _step(program: VectorProgram, kernel: Kernel, name: str) -> Iterator[Program
         yield from _bundles(program, kernel.loop, f"{name} loop")
         yield LoopEnd(f"{name}_loop_end", f"{name}_loop")
         yield from _bundles(program, kernel.tail, f"{name} epilogue")
-    yield Statement(f"rel #{Lock.LEFT_FREE.core_id}, {_ONE}", "the left tile may be overwritten")
-    yield Statement(f"rel #{Lock.RIGHT_FREE.core_id}, {_ONE}", "the right tile may be overwritten")
-    yield from _change(_LEFT, _LEFT_SUM, program.left)
-    yield from _change(_RIGHT, _RIGHT_SUM, program.right)
 
 
 def _change(register: str, total: str, places: Sequence[int]) -> Iterator[ProgramStatement]:

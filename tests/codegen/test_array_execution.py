@@ -17,7 +17,7 @@ from aiepipe.program import Dispatch
 from .dispatches import batch_matmul, matmul
 from .emulation import Array, execute
 
-PAIRS = [("i8", "i8"), ("i16", "i16"), ("i16", "i8"), ("i8", "i16"), ("bf16", "bf16")]
+PAIRS = [("i8", "i8"), ("i16", "i16"), ("i16", "i8"), ("i8", "i16"), ("bf16", "bf16"), ("i32", "i32")]
 
 
 def buffers_of(dispatch: Dispatch, seed: int) -> list[Array]:

@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import cast
 
 from aiepipe.codegen.configuration import configure
-from aiepipe.codegen.lowering import lower
+from aiepipe.codegen.lowering import lower, lower_scalar
 from aiepipe.codegen.matching import match
+from aiepipe.codegen.problem import Contraction
 from aiepipe.codegen.routes import TOKENS, commands, from_core, to_core
 from aiepipe.formats.cdo import Cdo, DmaWrite, MaskWrite, Write
 from aiepipe.formats.cdo import parse as parse_cdo
 
 from .dispatches import fill, matmul
+
+
+def contraction(m: int, n: int, k: int) -> Contraction:
+    found = match(matmul(m, n, k))
+    assert isinstance(found, Contraction)
+    return found
+
 
 CONTROL = 0x0023_2000  # core (0,2)
 
@@ -40,7 +48,7 @@ def test_the_parts_are_files_of_their_own() -> None:
 
 
 def test_descriptors_and_queues_follow_the_locks_and_come_before_the_switches() -> None:
-    commands_ = configure(lower(match(matmul(8, 8, 8))).design).init.commands
+    commands_ = configure(lower_scalar(contraction(8, 8, 8)).design).init.commands
     offsets = [command.address & 0xFFFFF for command in commands_ if isinstance(command, Write | DmaWrite)]
     places = [
         0 if 0x1F000 <= o < 0x1F100 else 1 if 0x1D000 <= o < 0x1D200 else 2 if 0x1DE00 <= o < 0x1DE20 else 3

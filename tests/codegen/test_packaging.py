@@ -20,11 +20,12 @@ from aiepipe.program import Access, Binding, CallingConvention, Dispatch, Tensor
 from .dispatches import DispatchBuilder, fill, matmul, projected
 
 DISPATCH = matmul(8, 32, 16)
+ONE_CORE = CompileOptions(cores=1)
 ENTRY = "main_dispatch_0_matmul_8x32x16_i32_0"
 
 
 def test_the_files_are_those_of_iree_amd_aie() -> None:
-    artifact = compile_dispatch(DISPATCH, CompileOptions())
+    artifact = compile_dispatch(DISPATCH, ONE_CORE)
     assert artifact.entry == artifact.kernel == ENTRY
     assert set(artifact.files) == {
         f"{ENTRY}.xclbin",
@@ -57,7 +58,7 @@ def test_only_the_xclbin_knows_the_time() -> None:
 
 
 def test_the_xclbin_holds_one_kernel_for_any_column() -> None:
-    artifact = compile_dispatch(DISPATCH, CompileOptions())
+    artifact = compile_dispatch(DISPATCH, ONE_CORE)
     container = xclbin.parse(artifact.xclbin)
     kernel = container.kernel()
     assert (kernel.name, kernel.instance, kernel.convention) == (ENTRY, "IREE", CallingConvention.TXN)
@@ -73,12 +74,12 @@ def test_the_stream_is_a_txn_for_npu1() -> None:
 
 
 def test_the_core_program_is_in_the_elf_and_in_the_configuration() -> None:
-    files = compile_dispatch(DISPATCH, CompileOptions()).files
+    files = compile_dispatch(DISPATCH, ONE_CORE).files
     program = elf.parse(files["core_0_2.elf"])
     writes = [c for c in cdo.parse(files["aie_cdo_elfs.bin"]).commands if isinstance(c, cdo.DmaWrite)]
     assert [write.address for write in writes] == [0x0022_0000]  # core (0,2), program memory
     assert writes[0].data[: len(program.text)] == program.text
-    assert program.symbol_addresses()["step"] % 16 == 0
+    assert program.symbol_addresses()["tile"] % 16 == 0
 
 
 def test_a_constant_is_in_the_elf_and_in_the_configuration() -> None:
@@ -97,10 +98,10 @@ def test_a_constant_is_in_the_elf_and_in_the_configuration() -> None:
 
 
 def test_the_listing_names_the_source_op() -> None:
-    listing = compile_dispatch(DISPATCH, CompileOptions()).files[f"{ENTRY}.s"].decode()
+    listing = compile_dispatch(DISPATCH, ONE_CORE).files[f"{ENTRY}.s"].decode()
     assert listing.startswith("// core (0,2) of main_dispatch_0_matmul_8x32x16_i32, test.mlir:7:3\n")
-    assert "mul r17, r8, r9" in listing
-    assert "linalg.matmul: product" in listing
+    assert "vmac cm0, cm0, x0, x4, r16" in listing
+    assert "linalg.matmul: multiply-add" in listing
     assert "linalg.fill" in listing
 
 

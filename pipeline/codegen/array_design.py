@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..npu.descriptors import BufferDescriptor
 from ..npu.limits import WORD_BYTES, usable_descriptors
@@ -58,11 +58,13 @@ class Variant:
 class MemoryPlan:
     """What the instruction stream may start in a memory tile.
 
-    `left` and `right` by (size along their parallel loop, size along the inner one); `results` by core
+    `left` and `right` by (size along their parallel loop, size along the inner one); `initial`, the
+    accumulators that come from memory by the right operand's channel, by (rows, columns); `results` by core
     row, then (rows, columns).
     """
 
     left: Mapping[tuple[int, int], Variant]
+    initial: Mapping[tuple[int, int], Variant]
     right: Mapping[tuple[int, int], Variant]
     results: Sequence[Mapping[tuple[int, int], int]]
 
@@ -80,7 +82,7 @@ def result_channel(plan: ArrayPlan, core_row: int) -> int:
     return int(core_row >= -(-plan.core_rows // 2))
 
 
-def program(plan: ArrayPlan, begin: int) -> VectorProgram:
+def program(plan: ArrayPlan, begin: int | None) -> VectorProgram:
     """The program of each core."""
     problem, places = plan.problem, _CorePlaces.of(plan)
     return VectorProgram(
@@ -149,6 +151,9 @@ def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
         (Direction.S2MM, RIGHT_CHANNEL, right, places.right, (Lock.RIGHT_FREE, Lock.RIGHT_FULL)),
         (Direction.MM2S, 0, result, places.result, (Lock.RESULT_FULL, Lock.RESULT_FREE)),
     ):
+        if plan.initial is not None and channel == RIGHT_CHANNEL and direction is Direction.S2MM:
+            descriptors |= _accumulating(plan, len(descriptors), right, result)
+            continue
         first = len(descriptors)
         channels.append(Channel(direction, channel, first))
         for number, address in enumerate(buffers):
@@ -158,6 +163,35 @@ def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
     return TileDesign(
         code, {}, {lock.value: count for lock, count in free.items()}, descriptors, tuple(channels)
     )
+
+
+def initial_descriptor() -> int:
+    """The core's BD for an accumulator that comes from memory; the next one is for the right operand. The
+    stream starts both."""
+    return 2  # after the two of the left operand's ring
+
+
+def _accumulating(plan: ArrayPlan, first: int, right: _Box, result: _Box) -> dict[int, BufferDescriptor]:
+    """The BDs of the right operand's channel where accumulators come by it, too: no ring, as the stream knows
+    how many steps there are; their buffers take turns by iteration."""
+    assert first == initial_descriptor()
+    places = _CorePlaces.of(plan)
+    found: dict[int, BufferDescriptor] = {}
+    for number, (box, buffers, acquire, release) in enumerate(
+        (
+            (result, places.result, Lock.RESULT_FREE, Lock.RESULT_LOADED),
+            (right, places.right, Lock.RIGHT_FREE, Lock.RIGHT_FULL),
+        ),
+        first,
+    ):
+        apart = (buffers[-1] - buffers[0]) // WORD_BYTES
+        found[number] = replace(
+            box.blocked(buffers[0], acquire, release, number),
+            next_bd=None,
+            iteration_step=apart or 1,
+            iteration_wrap=len(buffers),
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +255,7 @@ def _memory_tile(plan: ArrayPlan, column: int) -> tuple[TileDesign, MemoryPlan]:
     tile, kernel, mode = _MemoryTile(), plan.kernel, plan.mode
     left: dict[tuple[int, int], Variant] = {}
     right: dict[tuple[int, int], Variant] = {}
+    initial: dict[tuple[int, int], Variant] = {}
     results: list[dict[tuple[int, int], int]] = []
     channels: list[Channel] = []
     if column < plan.core_rows:
@@ -245,11 +280,15 @@ def _memory_tile(plan: ArrayPlan, column: int) -> tuple[TileDesign, MemoryPlan]:
             not kernel.right_transposed,
             mode.right_bytes,
         )
+        if plan.initial is not None:
+            initial = _operand(
+                tile, RIGHT_CHANNEL, plan.rows, plan.columns, kernel.rows, kernel.columns, False, WORD_BYTES
+            )
         for row in range(plan.core_rows):
             sends = _result(tile, plan, row, channels)
             results.append(sends)
     part = TileDesign(b"", {}, tile.locks, tile.descriptors, tuple(channels))
-    return part, MemoryPlan(left, right, tuple(results))
+    return part, MemoryPlan(left, initial, right, tuple(results))
 
 
 def _operand(

@@ -31,13 +31,12 @@ def lower(
     grid: tuple[int, int] | None = None,
 ) -> ArrayLowered | None:
     """On at most `cores` cores or just on `grid`; None for what the multiplier array does not take."""
-    if not isinstance(problem.initial, Constant):
-        return None
+    begin = problem.initial.value if isinstance(problem.initial, Constant) else None
     for plan in array_plan.plans(problem, cores=cores, grid=grid, tile=largest_tile):
         if not expressible(plan):
             continue
         try:
-            program = array_design.program(plan, problem.initial.value)
+            program = array_design.program(plan, begin)
             image = assemble(vector_program.statements(program))
         except KernelDoesNotFit:
             continue

@@ -99,6 +99,11 @@ class ArrayPlan:
         return max(self.core_rows, self.core_columns)
 
     @property
+    def initial(self) -> Operand | None:
+        """The accumulator in memory that sums begin with, where it is no fill."""
+        return self.problem.initial if isinstance(self.problem.initial, Operand) else None
+
+    @property
     def cores(self) -> int:
         return self.core_rows * self.core_columns
 
@@ -140,7 +145,7 @@ class ArrayPlan:
     @property
     def _group_bundles(self) -> int:
         pieces = self.mode.result_block_bytes // VECTOR_BYTES * self.kernel.step_bundles
-        loads = 2 * pieces + 10 if self.inner.parts > 1 else pieces
+        loads = 2 * pieces + 10 if self.inner.parts > 1 or self.initial is not None else pieces
         return max(self.kernel.steps * self.kernel.step_bundles, loads)
 
     @property
@@ -154,11 +159,10 @@ class ArrayPlan:
 
     @property
     def cycles(self) -> int:
-        tile = max(
-            self.inner.parts * self.step_cycles, self.out_cycles + self.result_words * (self.tile_count > 1)
-        )
+        steps = self.inner.parts * self.step_cycles + (self.result_words if self.initial is not None else 0)
+        tile = max(steps, self.out_cycles + self.result_words * (self.tile_count > 1))
         if self.result_buffers == 1 and self.tile_count > 1:
-            tile = max(tile, self.inner.parts * self.step_cycles + self.result_words)
+            tile = max(tile, steps + self.result_words)
         fill = 2 * max(self.left_words, self.right_words)
         return START_CYCLES + fill + self.tile_count * tile + self.result_words + self.out_cycles
 
@@ -207,7 +211,11 @@ def plans(
     oriented = _oriented(problem, tile)
     if oriented is None:
         return
-    found = sorted(_candidates(*oriented, _grids(cores, grid)), key=lambda plan: (plan.cycles, plan.cores))
+    grids = _grids(cores, grid)
+    if isinstance(problem.initial, Operand):
+        # the accumulator takes the way of the right operand, which no two cores may share then
+        grids = [(rows, columns) for rows, columns in grids if rows == 1]
+    found = sorted(_candidates(*oriented, grids), key=lambda plan: (plan.cycles, plan.cores))
     yield from found[:PLANS_TRIED]
 
 
@@ -336,6 +344,8 @@ def _fits(found: ArrayPlan) -> bool:
     kernel = found.kernel
     core_words = 2 * (found.left_words + found.right_words) + found.result_buffers * found.result_words
     memory_words = 8 * (found.left_words + found.right_words) + found.core_rows * found.result_words
+    if found.initial is not None:
+        memory_words += 8 * found.result_words
     return (
         core_words * WORD_BYTES <= CORE_BYTES
         and memory_words * WORD_BYTES <= MEMORY_BYTES

@@ -14,10 +14,17 @@ from dataclasses import dataclass, field
 
 from ..formats.txn import BlockWrite, DdrPatch, Operation, Sync, Transaction, Write32
 from ..npu.descriptors import BufferDescriptor, descriptor_offset, encode
-from ..npu.limits import LIMITS, WORD_BYTES
+from ..npu.limits import LIMITS, TASK_QUEUE_DEPTH, WORD_BYTES
 from ..npu.registers import register
-from ..npu.topology import MEMORY_ROW, SHIM_ROW, Direction, TileAddress, TileKind
-from .array_design import LEFT_CHANNEL, RIGHT_CHANNEL, MemoryPlan, Variant, result_channel
+from ..npu.topology import FIRST_COMPUTE_ROW, MEMORY_ROW, SHIM_ROW, Direction, TileAddress, TileKind
+from .array_design import (
+    LEFT_CHANNEL,
+    RIGHT_CHANNEL,
+    MemoryPlan,
+    Variant,
+    initial_descriptor,
+    result_channel,
+)
 from .array_plan import ArrayPlan, Split
 from .control import AXI_CACHE, BURST_CODE, DDR_APERTURE, DEVICE_COLUMNS, TRANSLATED_ARGUMENTS
 from .problem import Operand
@@ -25,6 +32,14 @@ from .transfers import Dimension, Pattern, pattern
 
 ROUNDS_UNDER_WAY = 2
 _DESCRIPTORS_PER_ROUND = LIMITS[TileKind.SHIM].descriptors // ROUNDS_UNDER_WAY
+
+
+def rounds_under_way(plan: ArrayPlan) -> int:
+    """Two, unless a channel's queue would have to hold more than its tasks."""
+    tasks = len(inner_runs(plan.inner)) + (plan.initial is not None)
+    return ROUNDS_UNDER_WAY if ROUNDS_UNDER_WAY * tasks <= TASK_QUEUE_DEPTH else 1
+
+
 _RESULT_MEMORY_CHANNELS = (2, 3)
 """The memory tile's MM2S channels that results leave by, to the shim's S2MM 0 and 1."""
 
@@ -93,8 +108,13 @@ def operand_pattern(
 
 def result_pattern(plan: ArrayPlan, rows: int, columns: int) -> Pattern | None:
     """Where one shim task puts a core's tile."""
-    result, problem = plan.problem.result, plan.problem
-    return pattern(((rows, result.strides[problem.row]), (columns, result.strides[problem.column])))
+    return tile_pattern(plan, plan.problem.result, rows, columns)
+
+
+def tile_pattern(plan: ArrayPlan, operand: Operand, rows: int, columns: int) -> Pattern | None:
+    """A tile of the result, or of the accumulator that it begins with."""
+    problem = plan.problem
+    return pattern(((rows, operand.strides[problem.row]), (columns, operand.strides[problem.column])))
 
 
 def expressible(plan: ArrayPlan) -> bool:
@@ -112,6 +132,11 @@ def expressible(plan: ArrayPlan) -> bool:
     found += [
         result_pattern(plan, *sizes) for sizes in itertools.product(plan.rows.sizes, plan.columns.sizes)
     ]
+    if plan.initial is not None:
+        found += [
+            tile_pattern(plan, plan.initial, *sizes)
+            for sizes in itertools.product(plan.rows.sizes, plan.columns.sizes)
+        ]
     return None not in found
 
 
@@ -126,7 +151,7 @@ class _Emitter:
     # ----------------------------------------------------------------- rounds
 
     def round(self, number: int, place: Round) -> None:
-        if self.under_way == ROUNDS_UNDER_WAY:
+        if self.under_way == rounds_under_way(self.plan):
             self._wait()
         self.under_way += 1
         plan = self.plan
@@ -136,6 +161,9 @@ class _Emitter:
         ]
         for column in range(plan.core_columns):
             self._results(place, column, free[column])
+        if plan.initial is not None:
+            for column in range(plan.core_columns):
+                self._initial(place, column, free[column], plan.initial)
         for column in range(plan.array_columns):
             self._operands(place, column, free[column])
 
@@ -176,6 +204,31 @@ class _Emitter:
             self._start(
                 TileAddress(column, MEMORY_ROW), Direction.MM2S, _RESULT_MEMORY_CHANNELS[channel], send
             )
+
+    def _initial(self, place: Round, column: int, free: Iterator[int], initial: Operand) -> None:
+        """The accumulator of the column's one core, then its right operand, on one channel."""
+        plan, problem = self.plan, self.plan.problem
+        rows, columns = plan.rows.size(place.row_part), plan.columns.size(place.column_part + column)
+        core, memory = TileAddress(column, FIRST_COMPUTE_ROW), TileAddress(column, MEMORY_ROW)
+        first = initial_descriptor()
+        self._start(core, Direction.S2MM, RIGHT_CHANNEL, first)
+        self._start(core, Direction.S2MM, RIGHT_CHANNEL, first + 1, plan.inner.parts)
+        variant = self.memories[column].initial[rows, columns]
+        self._start(memory, Direction.S2MM, RIGHT_CHANNEL, variant.take)
+        self._start(memory, Direction.MM2S, RIGHT_CHANNEL, variant.send)
+        starts = {
+            problem.row: plan.rows.start(place.row_part),
+            problem.column: plan.columns.start(place.column_part + column),
+        }
+        self._shim_task(
+            TileAddress(column, SHIM_ROW),
+            Direction.MM2S,
+            RIGHT_CHANNEL,
+            next(free),
+            initial,
+            self._first(initial, place, starts),
+            tile_pattern(plan, initial, rows, columns),
+        )
 
     def _operands(self, place: Round, column: int, free: Iterator[int]) -> None:
         plan, problem, kernel = self.plan, self.plan.problem, self.plan.kernel

@@ -80,7 +80,7 @@ def _no_float(problem: Contraction) -> UnsupportedOp:
         f"{problem.op} in {problem.result.view.element} does not go to the multiplier array, and scalar code "
         "has no floats",
         location=problem.location,
-        remedy="give bf16 operands rows of an even length, without an accumulator from memory",
+        remedy="give bf16 operands rows of an even length",
         op=problem.op,
     )
 

@@ -12,9 +12,9 @@ from aiepipe import dtypes
 from aiepipe.codegen import CompileOptions, compile_dispatch
 from aiepipe.codegen.lowering import lower
 from aiepipe.codegen.matching import match
-from aiepipe.program import Dispatch
+from aiepipe.program import Access, Dispatch
 
-from .dispatches import batch_matmul, matmul
+from .dispatches import DispatchBuilder, batch_matmul, matmul, projected
 from .emulation import Array, execute
 
 PAIRS = [("i8", "i8"), ("i16", "i16"), ("i16", "i8"), ("i8", "i16"), ("bf16", "bf16"), ("i32", "i32")]
@@ -158,6 +158,35 @@ def test_a_sum_that_wraps_around() -> None:
     artifact = compile_dispatch(build(8, 8, 4, ("i16", "i16")), CompileOptions(cores=16))
     run = execute(artifact, [*buffers, np.zeros((8, 8), np.int32)]).runs[0]
     assert (run[2] == 7).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 4), (36, 52, 28), (100, 132, 260)], ids=str)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_an_accumulator_from_memory(pair: tuple[str, str], shape: tuple[int, int, int]) -> None:
+    """In place: every tile is fetched before it is written. 260 inner values are steps of two sizes."""
+    accumulator = "f32" if pair[0] == "bf16" else "i32"
+    dispatch = matmul(*shape, operand=pair[0], other=pair[1], accumulator=accumulator, fill=None)
+    assert "cores" in lower(match(dispatch), cores=16).notes[0], "not on the multiplier array"
+    buffers = buffers_of(dispatch, 3)
+    left, right, start = (factor(array, signed=True) for array in buffers)
+    for run in execute(compile_dispatch(dispatch, CompileOptions()), buffers, repeat=2).runs:
+        np.testing.assert_array_equal(run[2], expected(left, right, start))
+
+
+def test_an_accumulator_of_its_own_is_only_read() -> None:
+    builder = DispatchBuilder()
+    left, right = builder.operand(20, 24, element="i16"), builder.operand(24, 28, element="i16")
+    start = builder.operand(20, 28)
+    target = builder.binding(20, 28, access=Access.WRITE)
+    maps = (projected(3, 0, 2), projected(3, 2, 1), projected(3, 0, 1))
+    builder.store(builder.contraction(left, right, start, maps, (20, 28, 24)), target)
+    dispatch = builder.done()
+    assert "cores" in lower(match(dispatch), cores=16).notes[0]
+    buffers = buffers_of(dispatch, 4)
+    wide = [factor(array, signed=True) for array in buffers]
+    run = execute(compile_dispatch(dispatch, CompileOptions()), buffers).runs[0]
+    np.testing.assert_array_equal(run[3], expected(wide[0], wide[1], wide[2]))
+    np.testing.assert_array_equal(run[2], buffers[2])
 
 
 def test_a_batch() -> None:

@@ -1,8 +1,8 @@
 """A design as MLIR of the `aie` dialect, for who uses mlir-aie: to read, to diff, to take on with aiecc.
 
-Tiles, buffers, locks, flows and the rings of BDs stand in the device; BDs of memory tiles that the
-instruction stream starts one by one are written at the head of the runtime sequence (`aie.memtile_dma` has
-only rings that start by themselves); aie_sequence.py has that sequence. All memories are seen as words. The
+Tiles, buffers, locks, flows and the rings of BDs stand in the device; BDs that the instruction stream
+starts one by one are written at the head of the runtime sequence (`aie.mem` and `aie.memtile_dma` have only
+rings that start by themselves); aie_sequence.py has that sequence. All memories are seen as words. The
 cores' code is that of the ELF files beside.
 
 The forms are those of mlir-aie in early 2026; they have been compared with its tests, not with its parser.

@@ -166,7 +166,7 @@ def _queue_comment(write: Write32) -> str:
 
 
 def _writebd(tile: TileAddress, number: int, bd: BufferDescriptor) -> str:
-    """All fields of a memory tile's BD as registers hold them: steps and the iteration less one, addresses in
+    """All fields of a BD as registers hold them: steps and the iteration less one, addresses in
     words."""
     values: dict[str, int] = {
         "bd_id": number,
@@ -176,7 +176,7 @@ def _writebd(tile: TileAddress, number: int, bd: BufferDescriptor) -> str:
         "column": tile.column,
     }
     for d in range(3):
-        values[f"d{d}_size"] = bd.wraps[d]
+        values[f"d{d}_size"] = bd.wraps[d] if d < len(bd.wraps) else 0
         values[f"d{d}_stride"] = bd.steps[d] - 1
         values[f"d{d}_zero_after"] = bd.zeros_after[d]
         values[f"d{d}_zero_before"] = bd.zeros_before[d]

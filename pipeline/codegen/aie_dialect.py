@@ -116,8 +116,9 @@ class _Part:
         base = MEMORY_TILE_OWN_BASE_BYTES if tile.kind is TileKind.MEMORY else 0
         extents: dict[int, int] = {}
         for descriptor in design.descriptors.values():
-            place = descriptor.address - base
-            extents[place] = max(extents.get(place, 0), _extent(descriptor))
+            for turn in range(descriptor.iteration_wrap):  # each turn has a buffer of its own
+                place = descriptor.address - base + WORD_BYTES * turn * descriptor.iteration_step
+                extents[place] = max(extents.get(place, 0), _extent(descriptor))
         for offset, data in design.data.items():
             extents[offset] = max(extents.get(offset, 0), -(-len(data) // WORD_BYTES))
         written = sorted(_written(tile, stream))
@@ -246,9 +247,8 @@ def _dimensions(bd: BufferDescriptor) -> str:
 
 
 def _extent(bd: BufferDescriptor) -> int:
-    """Words from the BD's address to the end of what it touches, in all its iterations."""
-    last = sum((size - 1) * stride for size, stride in dimensions(bd))
-    return last + (bd.iteration_wrap - 1) * bd.iteration_step + 1
+    """Words from the BD's address to the end of what it touches, in one turn of its iteration."""
+    return sum((size - 1) * stride for size, stride in dimensions(bd)) + 1
 
 
 def _written(tile: TileAddress, stream: Transaction) -> Iterator[tuple[int, int]]:

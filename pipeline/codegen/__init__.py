@@ -10,14 +10,16 @@ package   packaging.py     PDI, core ELF, xclbin, listings
 
 from __future__ import annotations
 
-from ..errors import UsageError
+from ..errors import UnsupportedOp, UsageError
 from ..npu.limits import COLUMNS
 from ..npu.topology import COMPUTE_ROWS
 from ..program import Artifact, Dispatch
-from .lowering import lower
+from .lowering import Lowered, lower
 from .matching import match
 from .options import CompileOptions
 from .packaging import package
+from .stage_lowering import lower_stages
+from .staging import stage
 
 __all__ = ["CompileOptions", "compile_dispatch"]
 
@@ -30,9 +32,19 @@ def compile_dispatch(dispatch: Dispatch, options: CompileOptions) -> Artifact:
     Raises UnsupportedOp for what this backend cannot lower, UsageError for options that make no sense.
     """
     _check(options)
-    return package(
-        dispatch, lower(match(dispatch), options.tile, cores=options.cores, grid=options.grid), options
-    )
+    return package(dispatch, _lowered(dispatch, options), options)
+
+
+def _lowered(dispatch: Dispatch, options: CompileOptions) -> Lowered:
+    """As one contraction or fill where it is one, else as stages."""
+    try:
+        return lower(match(dispatch), options.tile, cores=options.cores, grid=options.grid)
+    except UnsupportedOp as reason:
+        staged = stage(dispatch)
+        if staged is None:
+            raise
+        found = lower_stages(staged)
+        return Lowered(found.design, found.image, found.control, (*found.notes, f"not as one op: {reason}"))
 
 
 def _check(options: CompileOptions) -> None:

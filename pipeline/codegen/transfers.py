@@ -1,7 +1,7 @@
-"""What one shim DMA task can move: nested word strides, as a buffer descriptor expresses them.
+"""What one DMA task can move: nested word strides, as a buffer descriptor expresses them.
 
-Limits are the fields of the shim's BD (npu/descriptors.py): three dimensions, the inner two with a wrap
-of at most 1023, the outermost bounded by the length; steps of at most 2**20 words.
+Limits are the fields of a BD (npu/descriptors.py), by default the shim's: three dimensions, the inner two
+with a wrap of at most 1023, the outermost bounded by the length; steps of at most 2**20 words.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WRAP_MAXIMUM = 1023
-STEP_MAXIMUM = 1 << 20
 DIMENSIONS = 3
 
 Dimension = tuple[int, int]
@@ -18,23 +16,36 @@ Dimension = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class AddressingLimits:
+    """The largest trip count of an inner dimension, and the largest step, in words."""
+
+    wrap: int
+    step: int
+
+
+SHIM_LIMITS = AddressingLimits(wrap=1023, step=1 << 20)
+CORE_LIMITS = AddressingLimits(wrap=255, step=1 << 13)
+"""Of a core's BDs: eight bits of wrap, thirteen of step."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
-    """The addressing part of a shim BD; steps and lengths in words, innermost dimension first."""
+    """The addressing part of a BD; steps and lengths in words, innermost dimension first."""
 
     length_words: int
     steps: tuple[int, int, int]
     wraps: tuple[int, int]
 
 
-def pattern(dimensions: Sequence[Dimension]) -> Pattern | None:
+def pattern(dimensions: Sequence[Dimension], limits: AddressingLimits = SHIM_LIMITS) -> Pattern | None:
     """The BD addressing of nested loops over words, outermost first; None where no BD has it."""
     length = 1
     for count, _ in dimensions:
         length *= count
-    inner_first = _split(_merged(dimensions))
+    inner_first = _split(_merged(dimensions), limits.wrap)
     if inner_first is None or len(inner_first) > DIMENSIONS:
         return None
-    if any(not 1 <= stride <= STEP_MAXIMUM for _, stride in inner_first):
+    if any(not 1 <= stride <= limits.step for _, stride in inner_first):
         return None
     steps, wraps = [1] * DIMENSIONS, [0] * (DIMENSIONS - 1)
     for d, (count, stride) in enumerate(inner_first):
@@ -57,15 +68,15 @@ def _merged(dimensions: Sequence[Dimension]) -> list[Dimension]:
     return result
 
 
-def _split(inner_first: list[Dimension]) -> list[Dimension] | None:
+def _split(inner_first: list[Dimension], most: int) -> list[Dimension] | None:
     """Each dimension that needs a wrap as one or two that fit into it; None where a count is prime."""
     result: list[Dimension] = []
     for count, stride in inner_first[:-1]:
-        if count <= WRAP_MAXIMUM:
+        if count <= most:
             result.append((count, stride))
             continue
-        factor = next((f for f in range(WRAP_MAXIMUM, 1, -1) if count % f == 0), None)
-        if factor is None or count // factor > WRAP_MAXIMUM:
+        factor = next((f for f in range(most, 1, -1) if count % f == 0), None)
+        if factor is None or count // factor > most:
             return None
         result += [(factor, stride), (count // factor, stride * factor)]
     return result + inner_first[-1:]

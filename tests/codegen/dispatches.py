@@ -62,6 +62,19 @@ class DispatchBuilder:
         self.ops.append(TensorOp(name, ids, results, HERE, attributes, structured))
         return value
 
+    def results(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        types: Sequence[TensorType],
+        structured: Structured,
+    ) -> tuple[Value, ...]:
+        """An op of several results."""
+        values = tuple(Value(f"%{len(self.ops)}#{n}", type_) for n, type_ in enumerate(types))
+        ids = tuple(operand.id for operand in operands)
+        self.ops.append(TensorOp(name, ids, values, HERE, {}, structured))
+        return values
+
     def load(self, binding: Binding) -> Value:
         return self.op(LOAD, (), binding.type, None, **whole(binding))
 

@@ -59,14 +59,17 @@ class Execution:
     report: RunReport
 
 
-def execute(artifact: Artifact, buffers: Sequence[Array], *, repeat: int = 1) -> Execution:
+def execute(
+    artifact: Artifact, buffers: Sequence[Array], *, repeat: int = 1, check: bool = False
+) -> Execution:
     """Loads the xclbin's PDI once and runs the stream `repeat` times, the buffers restored before each.
 
-    Fails on a warning of the emulator: none of our programs gives one.
+    Fails on a warning of the emulator, and, where it is to `check`, on a finding: none of our programs
+    gives one.
     """
     container = xclbin.parse(artifact.xclbin)
     memory = Ddr([buffer.nbytes for buffer in buffers])
-    machine = Machine(container.partition().column_width, memory)
+    machine = Machine(container.partition().column_width, memory, check=check)
     machine.load(pdi.parse(container.pdi_for(artifact.kernel)).cdo)
     stream = parse_instructions(artifact.instructions)
     runs: list[tuple[Array, ...]] = []
@@ -76,6 +79,7 @@ def execute(artifact: Artifact, buffers: Sequence[Array], *, repeat: int = 1) ->
             memory.data[address : address + buffer.nbytes] = np.frombuffer(buffer.tobytes(), np.uint8)
         report = machine.run(stream, memory.addresses)
         assert report.warnings == ()
+        assert not check or report.findings == ()
         runs.append(
             tuple(
                 memory.data[address : address + buffer.nbytes].copy().view(buffer.dtype).reshape(buffer.shape)

@@ -1,0 +1,74 @@
+"""The general path: any dispatch of linalg ops, as stages in scalar code on one core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import UnsupportedOp
+from ..isa.assembler import CodeImage
+from ..npu.limits import WORD_BYTES
+from .configuration import Design, TileDesign
+from .routes import CORE, TOKENS, from_core, to_core
+from .stage_control import TRANSFERS_MAXIMUM, StageControl, arrival_count, explained
+from .stage_program import IN_FREE, OUT_FREE, stage_program
+from .stage_tiling import StageTiling, choose_tiles
+from .stages import Staged
+
+
+@dataclass(frozen=True, slots=True)
+class StageLowered:
+    """The parts of `lowering.Lowered`."""
+
+    design: Design
+    image: CodeImage
+    control: StageControl
+    notes: tuple[str, ...]
+
+
+def lower_stages(staged: Staged) -> StageLowered:
+    """Raises UnsupportedOp for what does not fit into a core or its DMAs."""
+    tiling = choose_tiles(staged)
+    arrivals = arrival_count(tiling)
+    if not 1 <= arrivals <= TRANSFERS_MAXIMUM - len(staged.stores):
+        raise _too_many(tiling, arrivals)
+    program = stage_program(tiling, arrivals)
+    core = TileDesign(
+        code=program.image.code,
+        data=dict(_data(tiling)),
+        locks={IN_FREE: arrivals, OUT_FREE: len(staged.stores)},
+        descriptors={},
+        channels=(),
+    )
+    design = Design({CORE: core}, (*to_core(0), *from_core(0), *TOKENS))
+    notes = (*explained(tiling), f"program: {len(program.image.code)} bytes")
+    return StageLowered(design, program.image, StageControl(tiling, program.frame), notes)
+
+
+def _data(tiling: StageTiling) -> Iterator[tuple[int, bytes]]:
+    """Constants by their offset in the core's memory; and zeros in a last word that a result only begins,
+    as the DMA sends all of it."""
+    for number, tensor in enumerate(tiling.staged.tensors):
+        if tensor.view is not None and tensor.view.data is not None:
+            yield tiling.addresses[number], tensor.view.data
+    for store in tiling.staged.stores:
+        form = tiling.forms[store.tensor]
+        last = sum((n - 1) * s for n, s in zip(form.extents, form.strides, strict=True))
+        end = tiling.addresses[store.tensor] + last + store.view.element_bytes
+        if end % WORD_BYTES:
+            yield end // WORD_BYTES * WORD_BYTES, bytes(WORD_BYTES)
+
+
+def _too_many(tiling: StageTiling, arrivals: int) -> UnsupportedOp:
+    stage = tiling.staged.stages[-1]
+    if not arrivals:
+        what, remedy = "it reads no tensor", "compute it on the host"
+    else:
+        what = f"{arrivals} transfers in and {len(tiling.staged.stores)} out per tile"
+        remedy = f"use at most {TRANSFERS_MAXIMUM} tensors in one fused op"
+    return UnsupportedOp(
+        f"the built-in backend cannot lower {stage.op} of {tiling.staged.name}: {what}",
+        location=stage.location,
+        remedy=remedy,
+        op=stage.op,
+    )

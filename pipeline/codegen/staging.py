@@ -1,0 +1,225 @@
+"""A dispatch to stages: every linalg op whose body the expression compiler takes is one, and so is a copy.
+
+Loads, slices and reshapes of buffers are views; an access of its own is made for each use, unless two are
+alike. What is not a tensor in memory, a constant or a linalg op is an UnsupportedOp that names it.
+"""
+
+from __future__ import annotations
+
+from .. import dtypes
+from ..errors import UnsupportedOp
+from ..program import AffineResult, Dispatch, ScalarBody, Structured, TensorOp, TensorType
+from . import scalar_body
+from .expressions.bodies import BodyGraph, body_graph
+from .expressions.typed import Inexpressible, is_known, known_ops
+from .problem import View
+from .stages import Map, Stage, Staged, Store, Tensor, Use
+from .views import Views
+
+OPERANDS_MAXIMUM = 7
+"""Transfers of a step, and tensors of a stage."""
+
+
+def stage(dispatch: Dispatch) -> Staged | None:
+    """The stages of the dispatch, None where it computes nothing. Raises UnsupportedOp."""
+    return _Stager(dispatch).staged()
+
+
+def remedy() -> str:
+    """What can be lowered, in one sentence."""
+    return (
+        "the built-in backend lowers linalg ops on tensors of i1, i8, i16, i32, i64, bf16 and f32 whose "
+        f"bodies are made of {', '.join(known_ops())}; give other ops to another backend (--backend)"
+    )
+
+
+class _Stager(Views):
+    def __init__(self, dispatch: Dispatch) -> None:
+        super().__init__(dispatch)
+        self.tensors: list[Tensor] = []
+        self.stages: list[Stage] = []
+        self.stores: list[Store] = []
+        self.computed: dict[str, int] = {}
+        self.seen: dict[tuple[str, Map, tuple[int, ...]], int] = {}
+
+    def staged(self) -> Staged | None:
+        for op in self.dispatch.ops:
+            if op.name.endswith("dispatch.tensor.store"):
+                self.store(op)
+            elif op.structured is not None and 0 not in _shape(op):
+                self.linalg(op, op.structured)
+        if not self.stores:
+            return None
+        self.drop_unused()
+        return Staged(
+            self.dispatch.name,
+            self.dispatch.location,
+            tuple(self.tensors),
+            tuple(self.stages),
+            tuple(self.stores),
+        )
+
+    def drop_unused(self) -> None:
+        """Fills that became constants of what they begin, say."""
+        needed = {store.tensor for store in self.stores}
+        for stage in reversed(self.stages):
+            if needed & {result.tensor for result in stage.results}:
+                needed |= {use.tensor for use in (*stage.inputs, *stage.initial) if isinstance(use, Use)}
+        self.stages = [s for s in self.stages if needed & {result.tensor for result in s.results}]
+
+    # ----------------------------------------------------------------- stores
+
+    def store(self, op: TensorOp) -> None:
+        value = op.operands[0]
+        type_ = self.types[value]
+        target = self.subview(op, type_)
+        if 0 in target.shape:
+            return
+        source = self.producer(value, op)
+        while value not in self.computed and source.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+            value = source.operands[0]
+            target = self.reshaped(source, target, self.types[value].shape)
+            source = self.producer(value, source)
+        number = self.computed.get(value)
+        if number is None or any(store.tensor == number for store in self.stores):
+            number = self.copied_stage(op, value)
+        self.stores.append(Store(number, target))
+
+    def copied_stage(self, op: TensorOp, value: str) -> int:
+        """A stage that only copies `value`."""
+        type_ = self.types[value]
+        loops = len(type_.shape)
+        identity = tuple(AffineResult(tuple(int(i == d) for i in range(loops))) for d in range(loops))
+        body = self.body(op, ScalarBody((type_.element,), (), (0,)))
+        use = self.use(op, value, identity, type_.shape)
+        result = self.new_tensor(op, type_)
+        self.stages.append(
+            Stage(
+                op.name,
+                op.location,
+                type_.shape,
+                (False,) * loops,
+                (use,),
+                (None,),
+                (Use(result, identity),),
+                body,
+            )
+        )
+        return result
+
+    # ----------------------------------------------------------------- linalg ops
+
+    def linalg(self, op: TensorOp, structured: Structured) -> None:
+        if not set(structured.iterators) <= {"parallel", "reduction"}:
+            raise self.unsupported(op, "a window")
+        reduction = tuple(kind == "reduction" for kind in structured.iterators)
+        body = self.body(op, structured.body)
+        count = structured.input_count
+        needed = _needed(body)
+        uses = [
+            self.use(op, operand, map_, structured.loops) if argument in needed else None
+            for argument, (operand, map_) in enumerate(zip(op.operands, structured.maps, strict=True))
+        ]
+        results: list[Use] = []
+        for result, map_ in zip(op.results, structured.maps[count:], strict=True):
+            used = [r.dim for r in map_]
+            parallel = {d for d, reduced in enumerate(reduction) if not reduced and structured.loops[d] > 1}
+            if None in used or len(set(used)) != len(used) or not parallel <= set(used):
+                raise self.unsupported(op, "a result that is no permutation of the parallel loops")
+            number = self.new_tensor(op, result.type)
+            self.computed[result.id] = number
+            results.append(Use(number, map_))
+        if 0 in structured.loops:
+            raise self.unsupported(op, "a reduction over no elements")
+        self.stages.append(
+            Stage(
+                op.name,
+                op.location,
+                structured.loops,
+                reduction,
+                tuple(uses[:count]),
+                tuple(uses[count:]),
+                tuple(results),
+                body,
+            )
+        )
+
+    def body(self, op: TensorOp, body: ScalarBody) -> BodyGraph:
+        try:
+            return body_graph(body)
+        except Inexpressible as reason:
+            raise self.refused(op, str(reason)) from reason
+
+    def new_tensor(self, op: TensorOp, type_: TensorType) -> int:
+        self.tensors.append(Tensor(type_.shape, type_.element, self.element_bytes(op, type_.element)))
+        return len(self.tensors) - 1
+
+    def element_bytes(self, op: TensorOp, element: str) -> int:
+        bits = dtypes.storage_bits(element) if dtypes.is_known(element) else 1
+        if bits % 8 or not is_known(element):
+            raise self.refused(op, f"elements of {element}")
+        return bits // 8
+
+    # ----------------------------------------------------------------- accesses
+
+    def use(self, op: TensorOp, value: str, map_: Map, loops: tuple[int, ...]) -> Use | bytes | None:
+        """How `op` gets at the tensor `value`: None where its content is undefined."""
+        producer = self.producer(value, op)
+        if producer.name == "tensor.empty":
+            return None
+        single = self.constant(value)
+        if single is None and producer.structured is not None:
+            single = self.fill_value(producer, producer.structured)
+        if single is not None:
+            return single
+        if value in self.computed:
+            return Use(self.computed[value], map_)
+        key = (value, map_, loops)
+        if key not in self.seen:
+            view = self.plain_view(value, op)
+            bytes_ = self.element_bytes(op, view.element)
+            self.tensors.append(Tensor(view.shape, view.element, bytes_, view))
+            self.seen[key] = len(self.tensors) - 1
+        return Use(self.seen[key], map_)
+
+    def fill_value(self, op: TensorOp, structured: Structured) -> bytes | None:
+        """The bytes of the one element that `op` writes everywhere, or None when it is no fill."""
+        body = structured.body
+        if len(body.yields) != 1 or "reduction" in structured.iterators:
+            return None
+        expression = scalar_body.expression(body, body.yields[0])
+        if isinstance(expression, scalar_body.Literal):
+            return expression.data
+        if isinstance(expression, scalar_body.Argument) and expression.index < structured.input_count:
+            return self.constant(op.operands[expression.index])
+        return None
+
+    def plain_view(self, value: str, user: TensorOp) -> View:
+        """A load, slice, reshape or constant; not what other ops compute."""
+        producer = self.producer(value, user)
+        view = None if producer.structured is not None else self.view(value, user)
+        if view is None:
+            raise self.refused(producer, "")
+        return view
+
+    def refused(self, op: TensorOp, what: str) -> UnsupportedOp:
+        error = self.unsupported(op, what)
+        error.remedy = remedy()
+        return error
+
+
+def _shape(op: TensorOp) -> tuple[int, ...]:
+    return op.results[0].type.shape if op.results else ()
+
+
+def _needed(body: BodyGraph) -> set[int]:
+    """The arguments that the results depend on."""
+    waiting = [word for result in body.results for word in result]
+    nodes: set[int] = set()
+    while waiting:
+        number = waiting.pop()
+        if number not in nodes:
+            nodes.add(number)
+            waiting += body.graph.nodes[number].operands
+    inputs = [body.graph.nodes[n].value for n in nodes if body.graph.nodes[n].op == "input"]
+    return {body.inputs[number][0] for number in inputs if number < len(body.inputs)}

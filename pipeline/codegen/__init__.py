@@ -6,6 +6,13 @@ lower     lowering.py      core program (matmul_program.py, fill_program.py), bu
 configure configuration.py CDO commands (routes.py)
 control   control.py       the instruction stream
 package   packaging.py     PDI, core ELF, xclbin, listings
+
+What is neither one contraction nor one fill goes the general way, in scalar code on one core:
+
+stage     staging.py       linalg ops to loop nests over tensors (stages.py, expressions/)
+tile      stage_tiling.py  which dimensions are the same (axes.py), how tiles stand in memory (stage_forms.py)
+lower     stage_lowering.py  the core's program (stage_program.py, stage_loops.py, stage_expression.py)
+control   stage_control.py the instruction stream
 """
 
 from __future__ import annotations

@@ -53,18 +53,6 @@ class _Matcher(Views):
 
     # ----------------------------------------------------------------- fills
 
-    def fill_value(self, op: TensorOp, structured: Structured) -> bytes | None:
-        """The bytes of the one element that `op` writes everywhere, or None when it is no fill."""
-        body = structured.body
-        if len(body.yields) != 1 or "reduction" in structured.iterators:
-            return None
-        expression = scalar_body.expression(body, body.yields[0])
-        if isinstance(expression, scalar_body.Literal):
-            return expression.data
-        if isinstance(expression, scalar_body.Argument) and expression.index < structured.input_count:
-            return self.constant(op.operands[expression.index])
-        return None
-
     def fill(self, op: TensorOp, target: View, value: bytes) -> Fill:
         sizes = (len(value), target.element_bytes)
         if (

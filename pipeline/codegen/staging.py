@@ -9,7 +9,6 @@ from __future__ import annotations
 from .. import dtypes
 from ..errors import UnsupportedOp
 from ..program import AffineResult, Dispatch, ScalarBody, Structured, TensorOp, TensorType
-from . import scalar_body
 from .expressions.bodies import BodyGraph, body_graph
 from .expressions.typed import Inexpressible, is_known, known_ops
 from .problem import View
@@ -181,18 +180,6 @@ class _Stager(Views):
             self.tensors.append(Tensor(view.shape, view.element, bytes_, view))
             self.seen[key] = len(self.tensors) - 1
         return Use(self.seen[key], map_)
-
-    def fill_value(self, op: TensorOp, structured: Structured) -> bytes | None:
-        """The bytes of the one element that `op` writes everywhere, or None when it is no fill."""
-        body = structured.body
-        if len(body.yields) != 1 or "reduction" in structured.iterators:
-            return None
-        expression = scalar_body.expression(body, body.yields[0])
-        if isinstance(expression, scalar_body.Literal):
-            return expression.data
-        if isinstance(expression, scalar_body.Argument) and expression.index < structured.input_count:
-            return self.constant(op.operands[expression.index])
-        return None
 
     def plain_view(self, value: str, user: TensorOp) -> View:
         """A load, slice, reshape or constant; not what other ops compute."""

@@ -38,6 +38,18 @@ class Views:
         single = op.attributes.get("splat") is True or self.types[value].count == 1
         return data if isinstance(data, bytes) and single else None
 
+    def fill_value(self, op: TensorOp, structured: Structured) -> bytes | None:
+        """The bytes of the one element that `op` writes everywhere, or None when it is no fill."""
+        body = structured.body
+        if len(body.yields) != 1 or "reduction" in structured.iterators:
+            return None
+        expression = scalar_body.expression(body, body.yields[0])
+        if isinstance(expression, scalar_body.Literal):
+            return expression.data
+        if isinstance(expression, scalar_body.Argument) and expression.index < structured.input_count:
+            return self.constant(op.operands[expression.index])
+        return None
+
     def loop_strides(
         self, op: TensorOp, map_: tuple[AffineResult, ...], strides: tuple[int, ...], loops: int
     ) -> tuple[int, ...]:

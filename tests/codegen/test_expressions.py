@@ -36,7 +36,7 @@ def apply(op: ScalarOp, elements: tuple[str, ...], words: Words) -> list[int]:
 
 
 def as_float(word: int) -> np.float32:
-    return np.array(word & 0xFFFFFFFF, np.uint32).view(np.float32)[()]
+    return np.float32(np.array([word & 0xFFFFFFFF], np.uint32).view(np.float32)[0])
 
 
 def bits_of(value: Any) -> int:

@@ -81,6 +81,15 @@ def test_conversions_of_f32(number: int, pattern: int) -> None:
         assert apply(ScalarOp("arith.fptosi", (0,), "i32"), ("f32",), [pattern]) == [int(value)]
 
 
+@given(PATTERN)
+def test_bitcasts_keep_all_bits(pattern: int) -> None:
+    """Of signalling NaN, too."""
+    (word,) = apply(ScalarOp("arith.bitcast", (0,), "i32"), ("f32",), [pattern])
+    assert word & 0xFFFFFFFF == pattern
+    (word,) = apply(ScalarOp("arith.bitcast", (0,), "i16"), ("bf16",), [pattern & 0xFFFF])
+    assert word & 0xFFFF == pattern & 0xFFFF
+
+
 I64 = st.integers(-(2**63), 2**63 - 1)
 
 

@@ -43,7 +43,7 @@ CONVERSIONS = [
         "arith.extf": "bf16-f32",
         "arith.truncf": "f32-bf16",
         "arith.negf": "bf16-bf16",
-        "arith.bitcast": "f32-i32 i32-f32 bf16-i16 i16-bf16",
+        "arith.bitcast": "i32-f32 i16-bf16",
         "math.absf": "f32-f32",
         "math.absi": "i32-i32 i64-i64",
     }.items()

@@ -288,10 +288,10 @@ class Channel(Active):
             bank, lock = self._lock(bd.release_lock)
             if fabric.checks.races is not None:
                 fabric.checks.races.released(self.name, (bank.tile, lock))
-            before = bank.values[lock]
+            before = bank.value(lock)
             bank.release(lock, bd.release_value, who=self.name, time=self.time)
             if fabric.trace is not None:
-                fabric.trace.lock(bank.tile, lock, self.time, bank.values[lock] - before)
+                fabric.trace.lock(bank.tile, lock, self.time, bank.value(lock) - before)
         if fabric.trace is not None:
             where = hex(bd.address)
             fabric.trace.channel(
@@ -389,7 +389,7 @@ class Channel(Active):
         lock = self.waiting_lock()
         if lock is not None:
             bank, number, value = lock
-            held = bank.values[number]
+            held = bank.value(number)
             return f"{place} waits for lock {number} of {bank.tile} {wanted(value)}, which is {held}"
         progress = f"{self._done} of {self._pattern.length} words moved"
         if self.direction is Direction.S2MM:

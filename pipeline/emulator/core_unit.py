@@ -16,6 +16,18 @@ import numpy as np
 from ..errors import EmulationError
 from ..npu.limits import PROGRAM_MEMORY_BYTES
 from ..npu.topology import CORE_LOCK_SIDES, CORE_LOCKS_PER_SIDE, Bundle, Port, TileAddress
+from .core.fast_port import (
+    BANKS,
+    CELLS,
+    LOCK_WAIT,
+    OFFSET,
+    OUT_COUNT,
+    OUT_ROOM,
+    OUT_WORDS,
+    RELEASED,
+    WORDS,
+    Cells,
+)
 from .core.port import CoreStop, ProcessorBus
 from .core_input import CoreInput
 from .engine import CoreEngine, CoreWatch
@@ -62,6 +74,9 @@ class CoreUnit:
         self.tile = tile
         self._bus = bus
         self.waits = CoreWaits()
+        self.fast = Cells(CELLS)
+        """What the engine's compiled code does itself with locks and streams (core/fast_port.py)."""
+        self._cells = self.fast.view
         self._fabric = fabric
         self._running_since = 0
         self.name = str(tile)
@@ -72,7 +87,7 @@ class CoreUnit:
         self.in_reset = False
         self.halted = False
         self.stop: CoreStop | None = None
-        self.input = CoreInput(self.name)
+        self.input = CoreInput(self.name, self.fast)
         self.outlet = Outlet(fabric, tile, Port(Bundle.CORE))
         self.cascade: deque[tuple[bytes, int]] = deque()
         """Words on their way in, each with the time at which it was sent."""
@@ -83,12 +98,11 @@ class CoreUnit:
         self.cascade_to: CoreUnit | None = None
         self.moved = False
         self._lock_banks = lock_banks
-        self._offset = 0
         self._blocked = False
-        # words that the engine took or gave within this slice, so that streams move in slices too
-        self._taken_last = False
-        self._outgoing: list[int] = []
-        self._room = 0
+        if fabric.checks.races is None and fabric.trace is None:  # who looks at each lock wants to be asked
+            for side, where in enumerate(CORE_LOCK_SIDES):
+                if where in lock_banks:
+                    self._cells[BANKS + side] = lock_banks[where].cells.address
 
     # ----------------------------------------------------------------- control
 
@@ -98,7 +112,8 @@ class CoreUnit:
             self.engine.reset()
         if reset:
             self.stop = None
-            self.input.taken, self._outgoing = [], []
+            self.input.forget()
+            self._cells[OUT_COUNT] = 0
         self.in_reset = reset
         self.enabled = enable
 
@@ -120,8 +135,8 @@ class CoreUnit:
     @property
     def time(self) -> int:
         """The core's clock, an estimate in cycles: bundles, bank conflicts, and what it waited for."""
-        engine = self.engine
-        return self._offset if engine is None else self._offset + engine.bundles + engine.stalls
+        engine, offset = self.engine, self._cells[OFFSET]
+        return offset if engine is None else offset + engine.bundles + engine.stalls
 
     def ready(self) -> bool:
         """It would get on if it were run now."""
@@ -136,7 +151,7 @@ class CoreUnit:
             bank, lock = self._lock(stop.number)
             return not bank.grants(lock, stop.value)
         if stop.kind == "stream-read":
-            return not self.input.taken and not self.input.fifo.count
+            return not self.input.taking and not self.input.fifo.count
         if stop.kind == "stream-write":
             return self.outlet.route().room() == 0
         if stop.kind == "cascade-read":
@@ -153,16 +168,29 @@ class CoreUnit:
             self.engine = self.make_engine(self)
         before = self.engine.bundles
         self.moved = False
-        self._room = 0
+        self._cells[OUT_ROOM] = 0
         trace = self._fabric.trace
         if trace is not None and trace.instructions:
             self.stop = self._step_by_step(self.engine, budget, trace)
         else:
             self.stop = self.engine.run(budget)
         self._flush()
+        self._notice()
         if self.watch is not None:
             self.watch.meets_others(self.engine.pc)
         return self.moved or self.engine.bundles != before or self.stop.kind == "done"
+
+    def _notice(self) -> None:
+        """What compiled code did with locks."""
+        cells = self._cells
+        self.waits.lock += cells[LOCK_WAIT]
+        cells[LOCK_WAIT] = 0
+        released = cells[RELEASED] & (1 << 64) - 1
+        cells[RELEASED] = 0
+        while released:
+            bank, number = self._lock((released & -released).bit_length() - 1)
+            bank.releasers[number].add(self.name)
+            released &= released - 1
 
     def _step_by_step(self, engine: CoreEngine, budget: int, trace: Trace) -> CoreStop:
         """Bundle by bundle, each a span of the trace."""
@@ -190,7 +218,7 @@ class CoreUnit:
             bank, lock = self._lock(stop.number)
             return (
                 f"{place} waits for its lock {stop.number} (lock {lock} of {bank.tile}) {wanted(stop.value)},"
-                f" which is {bank.values[lock]}"
+                f" which is {bank.value(lock)}"
             )
         if stop.kind == "stream-read":
             return f"{place} waits for a word from its stream"
@@ -228,42 +256,40 @@ class CoreUnit:
         if checks.races is not None:
             self._meet_others()
             checks.races.released(self.name, (bank.tile, number))
-        before = bank.values[number]
+        before = bank.value(number)
         bank.release(number, value, who=self.name, time=self.time)
         if trace is not None:
-            trace.lock(bank.tile, number, self.time, bank.values[number] - before)
+            trace.lock(bank.tile, number, self.time, bank.value(number) - before)
         self.moved = True
         return True
 
     def stream_get(self, port: int) -> tuple[int, bool] | None:
         self._check_port(port)
-        if not self.input.taken:
-            fifo = self.input.fifo
-            if not fifo.count:
+        if not self.input.taking:
+            if not self.input.fifo.count:
                 return None
-            words, self._taken_last, time = fifo.take(fifo.capacity)
-            self.input.taken = words[::-1].tolist()
+            count, time = self.input.take_chunk()
             self._learn(time)
-            self._wait_until(time - words.size + 1, "stream", "waits for its stream")
-        self.input.ready = self.time
+            self._wait_until(time - count + 1, "stream", "waits for its stream")
         self.moved = True
-        word = self.input.taken.pop()
-        return word, self._taken_last and not self.input.taken
+        return self.input.take(self.time)
 
     def stream_put(self, port: int, word: int, tlast: bool) -> bool:
         self._check_port(port)
-        if self._room == 0:
+        cells = self._cells
+        if cells[OUT_ROOM] == 0:
             self._flush()
-            self._room = self.outlet.route().room()
-            if self._room == 0:
+            cells[OUT_ROOM] = min(self.outlet.route().room(), WORDS)
+            if cells[OUT_ROOM] == 0:
                 self._blocked = True
                 return False
             if self._blocked:
                 self._blocked = False
                 ready = self.outlet.route().ready_time()
                 self._wait_until(ready, "stream", "waits for its stream to take words")
-        self._room -= 1
-        self._outgoing.append(word & 0xFFFFFFFF)
+        cells[OUT_WORDS + cells[OUT_COUNT]] = word & 0xFFFFFFFF
+        cells[OUT_COUNT] += 1
+        cells[OUT_ROOM] -= 1
         self.moved = True
         if tlast or self._fabric.checks.full:
             self._flush(last=tlast)
@@ -354,10 +380,12 @@ class CoreUnit:
             )
 
     def _flush(self, *, last: bool = False) -> None:
-        if self._outgoing:
-            self.outlet.route().push(np.array(self._outgoing, np.uint32), last, self._stamp())
-            self._outgoing = []
-            self._room = 0
+        count = self._cells[OUT_COUNT]
+        if count:
+            words = np.array(self._cells[OUT_WORDS : OUT_WORDS + count], np.uint32)
+            self.outlet.route().push(words, last, self._stamp())
+            self._cells[OUT_COUNT] = 0
+        self._cells[OUT_ROOM] = 0
 
     def _wait_until(self, time: int, what: Wait, name: str) -> None:
         now = self.time
@@ -368,7 +396,7 @@ class CoreUnit:
             self.end_span()
             trace.core(self.name, name, now, int(time))
             self._running_since = int(time)
-        self._offset += int(time) - now
+        self._cells[OFFSET] += int(time) - now
         match what:
             case "lock":
                 self.waits.lock += int(time) - now

@@ -96,7 +96,7 @@ def _channel(channel: Channel) -> Iterator[Finding]:
 
 def _words(array: Array) -> Iterator[Finding]:
     for core in array.cores:
-        count = core.input.fifo.count + len(core.input.taken)
+        count = core.input.fifo.count + core.input.taking
         if count:
             yield _left(core.name, f"{count} words stand before the stream input of {core.name}")
         if core.cascade:

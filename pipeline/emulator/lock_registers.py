@@ -19,13 +19,13 @@ class LockRegisters:
 
     def set(self, lock: int, value: int) -> None:
         """A write of LOCK_VALUE."""
-        before = self._bank.values[lock]
+        before = self._bank.value(lock)
         self._bank.set(lock, value)
         self._changed(lock, before, granted=True)
 
     def is_request(self, offset: int) -> bool:
         """Whether an offset from LOCK_REQUEST on is one."""
-        return 0 <= offset < len(self._bank.values) << _REQUEST_LOCK_SHIFT
+        return 0 <= offset < self._bank.count << _REQUEST_LOCK_SHIFT
 
     def request(self, offset: int) -> int:
         """A read there: 1 when it was granted."""
@@ -33,7 +33,7 @@ class LockRegisters:
         lock = offset >> _REQUEST_LOCK_SHIFT
         value = offset >> _REQUEST_VALUE_SHIFT & 0x7F
         acquires = bool(offset & _REQUEST_ACQUIRE)
-        before = bank.values[lock]
+        before = bank.value(lock)
         if not acquires:
             bank.release(lock, value, who=Actor.CONTROLLER)
         elif bank.acquire(lock, value) is None:
@@ -48,4 +48,4 @@ class LockRegisters:
                 races.acquired(Actor.CONTROLLER, (tile, lock))
             races.released(Actor.CONTROLLER, (tile, lock))
         if trace is not None:
-            trace.lock(tile, lock, self._fabric.now(), self._bank.values[lock] - before)
+            trace.lock(tile, lock, self._fabric.now(), self._bank.value(lock) - before)

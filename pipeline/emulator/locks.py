@@ -7,10 +7,10 @@ leave the range is clamped, and shown in LOCKS_OVERFLOW / LOCKS_UNDERFLOW (aie-r
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from ..npu.limits import LOCK_MAXIMUM
+from .core.fast_port import LOCK_CELLS, LOCK_FIRST, LOCK_RING, LOCK_TIMES, LOCK_VALUE, Cells
 
 REQUEST_BITS = 7
 
@@ -25,19 +25,30 @@ class LockBank:
     """All locks of one tile.
 
     Of each unit of a lock's value it is known when (in the array's estimate of cycles) it was added, so that
-    an acquire knows when it could have been granted. `releasers`: who ever added to it.
+    an acquire knows when it could have been granted. `releasers`: who ever added to it. All of it but that
+    stands in `cells`, where compiled code of cores gets at it (core/fast_port.py).
     """
 
     def __init__(self, tile: str, count: int, warn: Callable[[str], None]) -> None:
         self.tile = tile
-        self.values = [0] * count
-        self._times: list[deque[int]] = [deque() for _ in range(count)]
+        self.count = count
+        self.cells = Cells(count * LOCK_CELLS)
+        self._view = self.cells.view
         self.releasers: list[set[str]] = [set() for _ in range(count)]
         self.set_by_register: set[int] = set()
         """Locks whose register was written since somebody cleared this."""
         self.overflow = 0
         self.underflow = 0
         self._warn = warn
+
+    @property
+    def values(self) -> list[int]:
+        """Of all locks."""
+        return self._view[LOCK_VALUE::LOCK_CELLS].tolist()
+
+    def value(self, lock: int) -> int:
+        """Of one lock."""
+        return self._view[lock * LOCK_CELLS + LOCK_VALUE]
 
     def set(self, lock: int, value: int) -> None:
         """A write to the lock's register."""
@@ -47,23 +58,25 @@ class LockBank:
     def grants(self, lock: int, value: int) -> bool:
         """Whether an acquire with this request would succeed now."""
         value = signed_request(value)
-        return self.values[lock] >= -value if value < 0 else self.values[lock] == value
+        held = self._view[lock * LOCK_CELLS + LOCK_VALUE]
+        return held >= -value if value < 0 else held == value
 
     def acquire(self, lock: int, value: int) -> int | None:
         """Tries. When granted, the time from which on it could have been; else None."""
         if not self.grants(lock, value):
             return None
-        count = abs(signed_request(value))
-        self.values[lock] -= count
-        times = self._times[lock]
+        view, at, count = self._view, lock * LOCK_CELLS, abs(signed_request(value))
+        first = view[at + LOCK_FIRST]
         time = 0
-        for _ in range(count):
-            time = max(time, times.popleft())
+        for unit in range(first, first + count):
+            time = max(time, view[at + LOCK_RING + unit % LOCK_TIMES])
+        view[at + LOCK_VALUE] -= count
+        view[at + LOCK_FIRST] = (first + count) % LOCK_TIMES
         return time
 
     def release(self, lock: int, value: int, *, who: str, time: int = 0) -> None:
         """Adds the request's value."""
-        new = self.values[lock] + signed_request(value)
+        new = self.value(lock) + signed_request(value)
         if new > LOCK_MAXIMUM:
             self.overflow |= 1 << lock
             self._warn(f"{who} released lock {lock} of {self.tile} past {LOCK_MAXIMUM}")
@@ -74,11 +87,11 @@ class LockBank:
         self.releasers[lock].add(who)
 
     def _put(self, lock: int, value: int, time: int) -> None:
-        times = self._times[lock]
-        while len(times) > value:
-            times.pop()
-        times.extend([time] * (value - len(times)))
-        self.values[lock] = value
+        view, at = self._view, lock * LOCK_CELLS
+        first = view[at + LOCK_FIRST]
+        for unit in range(first + view[at + LOCK_VALUE], first + value):
+            view[at + LOCK_RING + unit % LOCK_TIMES] = time
+        view[at + LOCK_VALUE] = value
 
 
 def wanted(value: int) -> str:

@@ -105,7 +105,7 @@ class Tile:
         }
         self._readers: dict[str, Callable[[int], int]] = {
             **timers.readers(),
-            "LOCK_VALUE": lambda index: self.locks.values[index],
+            "LOCK_VALUE": self.locks.value,
             "LOCKS_OVERFLOW": lambda index: self.locks.overflow >> 32 * index & 0xFFFFFFFF,
             "LOCKS_UNDERFLOW": lambda index: self.locks.underflow >> 32 * index & 0xFFFFFFFF,
             "DMA_S2MM_STATUS": lambda index: channel_status(self.kind, self.channels[Direction.S2MM, index]),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from aiepipe.emulator.addressing import Piece, pattern_of
+from aiepipe.emulator.checks import Checks
 from aiepipe.emulator.memory import DdrStore, LocalMemory, MemoryTileStore, TileStore
 from aiepipe.emulator.transfers import Transfer, TransferLog
 from aiepipe.errors import EmulationError
@@ -25,7 +26,7 @@ def test_a_strided_read_may_step_over_a_gap_between_buffers() -> None:
     second = ddr.add(ramp(16) + 100)
     step = (second - first) // 4
     pattern = pattern_of(BufferDescriptor(0, 4, steps=(1, step, 1), wraps=(2, 0)))
-    got = DdrStore(ddr, log).gather(pattern.piece(first // 4, 0, 4))
+    got = DdrStore(ddr, log, Checks()).gather(pattern.piece(first // 4, 0, 4))
     assert got.tolist() == [0, 1, 100, 101]
     assert log.transfers() == (Transfer("read", first, 8), Transfer("read", second, 8))
 
@@ -34,7 +35,7 @@ def test_a_strided_write_touches_only_its_words() -> None:
     ddr, log = Ddr(), TransferLog()
     buffer = ddr.add(np.full(12, 9, np.uint32))
     pattern = pattern_of(BufferDescriptor(0, 4, steps=(3, 1, 1), wraps=(4, 0)))
-    DdrStore(ddr, log).scatter(pattern.piece(buffer // 4, 0, 4), words([1, 2, 3, 4]))
+    DdrStore(ddr, log, Checks()).scatter(pattern.piece(buffer // 4, 0, 4), words([1, 2, 3, 4]))
     assert ddr.get(buffer).tolist() == [1, 9, 9, 2, 9, 9, 3, 9, 9, 4, 9, 9]
 
 

@@ -20,8 +20,9 @@ from .llvm_operations import compute
 from .llvm_text import Operand, constant_operand, literal
 from .places import Block, Jump, Place, Surroundings
 from .plain import branch_key, conflict_mask
+from .port_code import SERVED, serve
 from .program import CannotIssue, Issue
-from .state import EXIT_PC, EXIT_SHAPE, FUEL, STACK_HIGH, STACK_LOW, STACK_PC, STALLS
+from .state import BUNDLE_BASE, EXIT_PC, EXIT_SHAPE, FUEL, STACK_HIGH, STACK_LOW, STACK_PC, STALLS
 
 WINDOW_BYTES = 256
 """A straight line is cut where it enters the next window: at the same places from wherever it began, so
@@ -33,6 +34,10 @@ that ways which join share their blocks; and so that little is left to the plain
 class _Flying:
     key: Key
     values: tuple[Operand, ...]
+
+
+def _is_due(key: Key) -> bool:
+    return isinstance(key, StageKey) and key.due == 0
 
 
 class BlockTranslator:
@@ -58,6 +63,9 @@ class BlockTranslator:
             issue = self._issue(pc)
             cut = pc // WINDOW_BYTES != window or pc in self._around.survey.leaders
             window = pc // WINDOW_BYTES
+            if issue is not None and issue.ports and self._can_serve(issue):
+                self._port_bundle(issue)
+                break
             if issue is None or issue.ports or (cut and self._count):
                 if self._count:
                     self._go_to(pc)
@@ -69,6 +77,80 @@ class BlockTranslator:
             pc = self._bundle(issue)
         self._finish()
         return self._block
+
+    def _can_serve(self, issue: Issue) -> bool:
+        """Whether compiled code can try the bundle's port itself: where it does, the plain engine must not
+        be asked to do the bundle again."""
+        if len(issue.ports) > 1 or self._around.checked:
+            return False
+        ((_, use),) = issue.ports
+        due = [stage_of(f.key, self._program) for f in self._flight if _is_due(f.key)]
+        due += [meaning.stages[0] for meaning in issue.meanings]
+        leaves = any(node.name == "choose" for stage in due for node in stage.order)
+        return use.kind in SERVED and (use.condition is None or not use.results) and not leaves
+
+    def _port_bundle(self, issue: Issue) -> None:
+        """A block of one bundle, so that after it, and before it, execution can go on here."""
+        if self._count:
+            self._go_to(issue.bundle.address)
+            return
+        following = self._bundle(issue)
+        if following is not None:
+            self._go_to(following)
+
+    def _serve(self, issue: Issue, overlays: Mapping[str, Mapping[int, Cached]]) -> dict[Value, Operand]:
+        """Uses the bundle's port, or leaves before the bundle. Gives what comes back."""
+        if not issue.ports or not self._can_serve(issue):
+            return {}
+        w, address = self._writer, issue.bundle.address
+        ((_, use),) = issue.ports
+        environment: dict[Value, Operand] = {}
+        done, other, skip = (w.names.fresh(name) for name in ("served", "other", "skipped"))
+        args = [self._graph(arg, environment, overlays, address) for arg in use.args]
+        if use.condition is not None:
+            condition = self._graph(use.condition, environment, overlays, address)
+            serving = w.names.fresh("serving")
+            w.line(f"br {condition.typed}, label %{serving}, label %{skip}")
+            w.label(serving)
+        served, results = serve(w, use, args, self._now())
+        w.line(f"br {served.typed}, label %{done}, label %{other}")
+        w.label(other)
+        self._side_exit()
+        w.label(done)
+        if use.condition is not None:
+            w.line(f"br label %{skip}")
+            w.label(skip)
+        return dict(zip(use.results, results, strict=True))
+
+    def _now(self) -> Operand:
+        """Bundles issued before this one, and stalls, since the core was made."""
+        w = self._writer
+        base, fuel = w.load_state(BUNDLE_BASE, I64), w.load_state(FUEL, I64)
+        issued = w.assign(I64, f"sub {base.typed}, {fuel.text}")
+        self._refunds.append((len(w.lines), self._count))
+        before = w.assign(I64, f"sub {issued.typed}, @")
+        stalls = w.load_state(STALLS, I64)
+        return w.assign(I64, f"add {before.typed}, {stalls.text}")
+
+    def _graph(
+        self,
+        root: Value,
+        environment: dict[Value, Operand],
+        overlays: Mapping[str, Mapping[int, Cached]],
+        address: int,
+    ) -> Operand:
+        """A value that depends on registers only."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            missing = [a for a in node.args if a not in environment]
+            if node in environment or not missing:
+                stack.pop()
+                if node not in environment:
+                    environment[node] = self._value(node, environment, overlays, address)
+            else:
+                stack.extend(missing)
+        return environment[root]
 
     def beyond(self, issue: Issue) -> list[Jump]:
         """Where execution goes after a first bundle that the plain engine does, for exploration."""
@@ -93,6 +175,7 @@ class BlockTranslator:
         w, pc = self._writer, issue.bundle.address
         w.pc, w.accesses, w.unwritten = pc, [], []
         overlays = self._overlays()
+        received = self._serve(issue, overlays)
         effects: list[tuple[Stage, Effect, dict[Value, Operand]]] = []
         later: list[_Flying] = []
         due = [f for f in self._flight if isinstance(f.key, StageKey) and f.key.due == 0]
@@ -100,7 +183,7 @@ class BlockTranslator:
         for item in due:
             assert isinstance(item.key, StageKey)
             stage = stage_of(item.key, self._program)
-            environment = self._run_stage(stage, item, overlays)
+            environment = self._run_stage(stage, item, overlays, received)
             effects.extend((stage, effect, environment) for effect in stage.effects)
             later.extend(self._next_stage(item.key, environment))
         loops = self._loops(pc)
@@ -151,10 +234,14 @@ class BlockTranslator:
         return overlays
 
     def _run_stage(
-        self, stage: Stage, item: _Flying, overlays: Mapping[str, Mapping[int, Cached]]
+        self,
+        stage: Stage,
+        item: _Flying,
+        overlays: Mapping[str, Mapping[int, Cached]],
+        received: Mapping[Value, Operand],
     ) -> dict[Value, Operand]:
         assert isinstance(item.key, StageKey)
-        environment = dict(zip(stage.captures, item.values, strict=True))
+        environment = dict(zip(stage.captures, item.values, strict=True)) | dict(received)
         for node in stage.order:
             if node not in environment:
                 environment[node] = self._value(node, environment, overlays, item.key.address)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from ...errors import EmulationError
 from ...isa.semantics import UndefinedMode
 from ...isa.semantics.registers import register
+from .fast_port import HasFastPort
 from .jit import JitEngine
 from .plain import PlainEngine
 from .port import CoreChecks, CorePort, CoreStop
@@ -44,7 +45,9 @@ class Core:
             raise ValueError("a core has 16 KiB of program memory and four data memories")
         self.name = name
         self.core_id = core_id
-        self._state = State(memories, checked=checks is not None)
+        self._fast = port.fast if isinstance(port, HasFastPort) else None  # compiled code has its address
+        fast_port = 0 if self._fast is None else self._fast.address
+        self._state = State(memories, checked=checks is not None, fast_port=fast_port)
         self._program = Program(program)
         self._plain = PlainEngine(self._state, self._program, port, checks)
         self._jit: JitEngine | None = None

@@ -18,7 +18,7 @@ from .plain import PlainEngine
 from .port import CoreStop
 from .program import CannotIssue, Program
 from .regions import CompiledRegion, RegionStore, Request
-from .state import EXIT_PC, EXIT_SHAPE, FUEL, State
+from .state import BUNDLE_BASE, EXIT_PC, EXIT_SHAPE, FUEL, State
 
 _CATCH_UP = 2 * WINDOW_BYTES
 """Bundles after which a way back into known blocks is no longer expected."""
@@ -124,6 +124,7 @@ class JitEngine:
         plain, state, region = self._plain, self._state, entry.region
         save(plain.flight, state, self._program)
         state.set_long(FUEL, fuel)
+        state.set_long(BUNDLE_BASE, plain.bundles + fuel)
         status = region.function(state.address, entry.number)
         plain.bundles += fuel - state.long(FUEL)
         plain.pc = state.word(EXIT_PC)

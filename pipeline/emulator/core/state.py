@@ -41,7 +41,11 @@ STACK_LOW = STALLS + 8
 """Lowest and highest value of SP, and the pc of the bundle that set the latter; kept by checked engines."""
 STACK_HIGH = STACK_LOW + 4
 STACK_PC = STACK_HIGH + 4
-REGISTERS = 192
+PORT = (STACK_PC + 4 + 7) // 8 * 8
+"""Where the memory is that is shared with the tile (fast_port.py); 0 where there is none."""
+BUNDLE_BASE = PORT + 8
+"""Bundles issued when compiled code was entered, and its fuel: what has issued is that less FUEL."""
+REGISTERS = 256
 _REGISTER_BYTES = (file_size() + 63) // 64 * 64
 FLIGHT = REGISTERS + _REGISTER_BYTES
 FLIGHT_BYTES = 16384
@@ -80,9 +84,12 @@ class State:
     """Registers of one core, and the window on its data memories.
 
     `checked`: behind each memory, in the same storage, lies its shadow, a byte for each (emulator/memory.py).
+    `fast_port` is the address of the memory that is shared with the tile.
     """
 
-    def __init__(self, memories: Sequence[Memory | None], *, checked: bool = False) -> None:
+    def __init__(
+        self, memories: Sequence[Memory | None], *, checked: bool = False, fast_port: int = 0
+    ) -> None:
         self.checked = checked
         self.shadows: dict[int, memoryview] = {}
         self.buffer = np.zeros(STATE_BYTES + 64, dtype=np.uint8)
@@ -103,6 +110,7 @@ class State:
                 shadow = (ctypes.c_uint8 * QUADRANT_BYTES).from_address(memory.ctypes.data + QUADRANT_BYTES)
                 self.shadows[FIRST_QUADRANT + index] = memoryview(shadow).cast("B")
         self.set_word(STACK_LOW, NO_STACK)
+        self.set_long(PORT, fast_port)
 
     def clear_registers(self) -> None:
         self.buffer[REGISTERS : REGISTERS + _REGISTER_BYTES] = 0

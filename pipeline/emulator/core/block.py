@@ -36,10 +36,6 @@ class _Flying:
     values: tuple[Operand, ...]
 
 
-def _is_due(key: Key) -> bool:
-    return isinstance(key, StageKey) and key.due == 0
-
-
 class BlockTranslator:
     def __init__(self, around: Surroundings, place: Place) -> None:
         self._around = around
@@ -81,10 +77,11 @@ class BlockTranslator:
     def _can_serve(self, issue: Issue) -> bool:
         """Whether compiled code can try the bundle's port itself: where it does, the plain engine must not
         be asked to do the bundle again."""
-        if len(issue.ports) > 1 or self._around.checked:
+        if len(issue.ports) != 1 or self._around.checked:
             return False
-        ((_, use),) = issue.ports
-        due = [stage_of(f.key, self._program) for f in self._flight if _is_due(f.key)]
+        use = issue.ports[0][1]
+        keys = [flying.key for flying in self._flight]
+        due = [stage_of(k, self._program) for k in keys if isinstance(k, StageKey) and k.due == 0]
         due += [meaning.stages[0] for meaning in issue.meanings]
         leaves = any(node.name == "choose" for stage in due for node in stage.order)
         return use.kind in SERVED and (use.condition is None or not use.results) and not leaves
@@ -103,7 +100,7 @@ class BlockTranslator:
         if not issue.ports or not self._can_serve(issue):
             return {}
         w, address = self._writer, issue.bundle.address
-        ((_, use),) = issue.ports
+        use = issue.ports[0][1]
         environment: dict[Value, Operand] = {}
         done, other, skip = (w.names.fresh(name) for name in ("served", "other", "skipped"))
         args = [self._graph(arg, environment, overlays, address) for arg in use.args]

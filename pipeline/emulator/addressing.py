@@ -31,11 +31,12 @@ _PAD = -(1 << 60)
 """Marks padding while a pattern is built: below zero whatever is added to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """Some words of a memory, in order: `count` from `lowest` on, or the words that `index` lists.
 
-    `padded`: some indices are -1, a word of zeros that comes from no memory.
+    `padded`: some indices are -1, a word of zeros that comes from no memory. What is derived from a piece is
+    kept with it, as designs use the same ones again and again.
     """
 
     lowest: int
@@ -53,13 +54,22 @@ class Piece:
         """The same words relative to another origin."""
         if self.index is None:
             return Piece(self.lowest + words, self.highest + words, self.count)
-        index = np.where(self.index < 0, -1, self.index + words) if self.padded else self.index + words
-        return Piece(self.lowest + words, self.highest + words, self.count, index, self.padded)
+        found = self._moved.get(words)
+        if found is None:
+            index = np.where(self.index < 0, -1, self.index + words) if self.padded else self.index + words
+            found = Piece(self.lowest + words, self.highest + words, self.count, index, self.padded)
+            self._moved[words] = found
+        return found
+
+    @functools.cached_property
+    def _moved(self) -> dict[int, Piece]:
+        return {}
 
     def indices(self) -> Indices:
         """The words one by one."""
         return np.arange(self.lowest, self.lowest + self.count) if self.index is None else self.index
 
+    @functools.cached_property
     def runs(self) -> tuple[Indices, Indices]:
         """First word and length of each stretch of consecutive words, in order (no padding)."""
         index = self.indices()

@@ -152,7 +152,13 @@ class Array:
                 moved |= core.run(limits.slice(self.steps))
                 self.steps += core.bundles - before
                 limits.check(self.steps)
-        return moved
+        return moved or self._try_all(limits)
+
+    def _try_all(self, limits: Limits) -> bool:
+        """Before it is said that nothing moves: also what waits to be woken tries once more."""
+        for channel in self.channels():
+            channel.lock_changed()
+        return self.settle(limits)
 
     def settle(self, limits: Limits) -> bool:
         """Moves streams and DMAs until they stand still; True when anything moved."""

@@ -66,6 +66,9 @@ class Channel(Active):
         self._pattern = Pattern(0, ((0, 1),))
         self._base = 0
         self._done = 0
+        self._parked = False
+        """It waits for a lock, whose bank tells it of changes."""
+        self._locks: dict[int, tuple[LockBank, int]] = {}
         self._descriptors = usable_descriptors(host.address.kind, index)
 
     # ----------------------------------------------------------------- what the registers do
@@ -86,6 +89,7 @@ class Channel(Active):
         self.state = State.IDLE
         self.overflow = False
         self.bd = None
+        self._parked = False
 
     @property
     def full(self) -> bool:
@@ -127,7 +131,16 @@ class Channel(Active):
     # ----------------------------------------------------------------- moving
 
     def idle(self) -> bool:
-        return self.held or (self.state is State.IDLE and not self.queue)
+        if self.held or self._parked:
+            return True
+        if self.state is State.TRANSFER:  # an S2MM channel is woken by words
+            return self.direction is Direction.S2MM and not self.fifo.count and self._needed() > 0
+        return self.state is State.IDLE and not self.queue
+
+    def lock_changed(self) -> None:
+        """A lock of the bank that it waits for has another value."""
+        self._parked = False
+        self.host.fabric.wake(self)
 
     def advance(self) -> bool:
         if self.held:
@@ -213,6 +226,8 @@ class Channel(Active):
         bank, lock = self._lock(bd.acquire_lock)
         granted = bank.acquire(lock, bd.acquire_value)
         if granted is None:
+            self._parked = True
+            bank.waiting.append(self)
             return False
         fabric = self.host.fabric
         if fabric.checks.races is not None:
@@ -408,8 +423,12 @@ class Channel(Active):
         return self.outlet
 
     def _lock(self, lock: int) -> tuple[LockBank, int]:
+        found = self._locks.get(lock)
+        if found is not None:
+            return found
         try:
-            return self.host.dma_lock(lock, self.index)
+            found = self._locks[lock] = self.host.dma_lock(lock, self.index)
+            return found
         except EmulationError as error:
             raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
 

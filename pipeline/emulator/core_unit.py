@@ -25,6 +25,7 @@ from .core.fast_port import (
     OUT_ROOM,
     OUT_WORDS,
     RELEASED,
+    SIDES,
     WORDS,
     Cells,
 )
@@ -187,6 +188,11 @@ class CoreUnit:
         cells[LOCK_WAIT] = 0
         released = cells[RELEASED] & (1 << 64) - 1
         cells[RELEASED] = 0
+        for number in range(0, CORE_LOCKS_PER_SIDE * SIDES, CORE_LOCKS_PER_SIDE):
+            if cells[BANKS + number // CORE_LOCKS_PER_SIDE]:
+                bank, _ = self._lock(number)
+                if bank.waiting:
+                    bank.tell()
         while released:
             bank, number = self._lock((released & -released).bit_length() - 1)
             bank.releasers[number].add(self.name)

@@ -8,6 +8,7 @@ leave the range is clamped, and shown in LOCKS_OVERFLOW / LOCKS_UNDERFLOW (aie-r
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ..npu.limits import LOCK_MAXIMUM
 from .core.fast_port import LOCK_CELLS, LOCK_FIRST, LOCK_RING, LOCK_TIMES, LOCK_VALUE, Cells
@@ -19,6 +20,14 @@ def signed_request(value: int) -> int:
     """The value of a request, of which hardware takes seven bits with sign."""
     low = value & ((1 << REQUEST_BITS) - 1)
     return low - (1 << REQUEST_BITS) if low >> (REQUEST_BITS - 1) else low
+
+
+class Waiting(Protocol):
+    """Somebody who waits for a lock."""
+
+    def lock_changed(self) -> None:
+        """A lock of the bank has another value."""
+        ...
 
 
 class LockBank:
@@ -39,6 +48,8 @@ class LockBank:
         """Locks whose register was written since somebody cleared this."""
         self.overflow = 0
         self.underflow = 0
+        self.waiting: list[Waiting] = []
+        """Who is to be told when a lock has changed."""
         self._warn = warn
 
     @property
@@ -49,6 +60,12 @@ class LockBank:
     def value(self, lock: int) -> int:
         """Of one lock."""
         return self._view[lock * LOCK_CELLS + LOCK_VALUE]
+
+    def tell(self) -> None:
+        """A lock has changed: whoever waits for one may try again."""
+        waiting, self.waiting = self.waiting, []
+        for agent in waiting:
+            agent.lock_changed()
 
     def set(self, lock: int, value: int) -> None:
         """A write to the lock's register."""
@@ -72,6 +89,8 @@ class LockBank:
             time = max(time, view[at + LOCK_RING + unit % LOCK_TIMES])
         view[at + LOCK_VALUE] -= count
         view[at + LOCK_FIRST] = (first + count) % LOCK_TIMES
+        if self.waiting:
+            self.tell()
         return time
 
     def release(self, lock: int, value: int, *, who: str, time: int = 0) -> None:
@@ -92,6 +111,8 @@ class LockBank:
         for unit in range(first + view[at + LOCK_VALUE], first + value):
             view[at + LOCK_RING + unit % LOCK_TIMES] = time
         view[at + LOCK_VALUE] = value
+        if self.waiting:
+            self.tell()
 
 
 def wanted(value: int) -> str:

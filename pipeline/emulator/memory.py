@@ -203,7 +203,7 @@ class DdrStore:
         if piece.index is None:
             self._log.read(piece.lowest * WORD_BYTES, piece.count * WORD_BYTES)
             return self._read(piece.lowest, piece.count)
-        starts, lengths = piece.runs()
+        starts, lengths = piece.runs
         self._log.read_many(starts * WORD_BYTES, lengths * WORD_BYTES)
         span = piece.highest - piece.lowest + 1
         if span <= _SPARSE * piece.count:
@@ -222,7 +222,7 @@ class DdrStore:
             self._log.wrote(piece.lowest * WORD_BYTES, piece.count * WORD_BYTES)
             self._memory.write(piece.lowest * WORD_BYTES, data)
             return
-        starts, lengths = piece.runs()
+        starts, lengths = piece.runs
         self._log.wrote_many(starts * WORD_BYTES, lengths * WORD_BYTES)
         at = 0
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):

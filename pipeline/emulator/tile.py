@@ -82,6 +82,8 @@ class Tile:
         self._warn = warn
         self._token = token
         self._unknown: set[int] = set()
+        self._descriptors: dict[int, BufferDescriptor] = {}
+        """BDs as their registers have them, until these are written."""
         timers = Timers(fabric)
         self._handlers: dict[str, Callable[[int, int], None]] = {
             **timers.handlers(),
@@ -210,6 +212,7 @@ class Tile:
             self.core.engine.write_register(name, value)
 
     def _check_rewritten(self, number: int) -> None:
+        self._descriptors.pop(number, None)
         for channel in self.channels.values():
             if any(task.descriptor == number for task in channel.queue):
                 self._warn(f"{channel.name}: BD {number} was rewritten while it waited in the start queue")
@@ -235,9 +238,11 @@ class Tile:
     # ----------------------------------------------------------------- what a DMA channel needs
 
     def descriptor(self, number: int) -> BufferDescriptor:
-        offset = descriptor_offset(self.kind, number)
-        words = (self.registers.get(offset + 4 * word, 0) for word in range(descriptor_words(self.kind)))
-        found = _decoded(self.kind, tuple(words))
+        found = self._descriptors.get(number)
+        if found is None:
+            offset = descriptor_offset(self.kind, number)
+            words = (self.registers.get(offset + 4 * word, 0) for word in range(descriptor_words(self.kind)))
+            found = self._descriptors[number] = _decoded(self.kind, tuple(words))
         if self.fabric.checks.full:
             self.started_descriptors[number] = found
         return found
@@ -247,6 +252,7 @@ class Tile:
         offset = descriptor_offset(self.kind, number) + 4 * word
         cleared = self.registers.get(offset, 0) & ~field.mask
         self.registers[offset] = cleared | field.place(current)
+        self._descriptors.pop(number, None)
 
     def dma_lock(self, lock: int, channel: int) -> tuple[LockBank, int]:
         if self.kind is not TileKind.MEMORY:

@@ -81,6 +81,6 @@ def test_padding_behind_an_unbounded_dimension_is_refused() -> None:
 
 
 def test_runs_are_the_stretches_of_consecutive_words() -> None:
-    starts, lengths = Piece.of(np.array([5, 6, 7, 3, 10, 11])).runs()
+    starts, lengths = Piece.of(np.array([5, 6, 7, 3, 10, 11])).runs
     assert starts.tolist() == [5, 3, 10]
     assert lengths.tolist() == [3, 1, 2]

@@ -110,6 +110,9 @@ class bo:  # noqa: N801
     def write(self, data: object, seek: int, /) -> None:
         """Stores a contiguous buffer's bytes at `seek`."""
         position = as_unsigned(seek)
+        if not _is_contiguous(data):
+            detail = f"bo.write to {self.label} of an array that is not contiguous: pyxrt ignores strides"
+            self.emulation.misused("A005", self.label, detail)
         raw = _raw_bytes(data, lenient=self.emulation.settings.lenient)
         if position is None or raw is None:
             raise incompatible("write", ("(self: pyxrt.bo, arg0: Buffer, arg1: int) -> None",), data, seek)
@@ -248,6 +251,14 @@ _DIRECTIONS = {
     xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE: Direction.TO_DEVICE,
     xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE: Direction.FROM_DEVICE,
 }
+
+
+def _is_contiguous(data: object) -> bool:
+    """Whether a buffer lies in C order; true for what is no buffer."""
+    try:
+        return memoryview(cast("Buffer", data)).c_contiguous
+    except TypeError:
+        return True
 
 
 def _raw_bytes(data: object, *, lenient: bool) -> Bytes | None:

@@ -281,6 +281,9 @@ class kernel:  # noqa: N801
                 f"(which is {len(parameters)})"
             )
         bank = parameters[number].bank if number < len(parameters) else None
+        if bank is None:
+            what = f"argument {number} of '{self._image.name}' was asked for its memory group"
+            self._context.emulation.misused("A002", self._image.name, what, argument=number)
         return (NO_BANK if bank is None else bank) | self._context.slot << 16
 
     # ----------------------------------------------------------------- ours

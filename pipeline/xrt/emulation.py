@@ -22,6 +22,7 @@ from .events import (
     EventStream,
     Freed,
     HostWrite,
+    Misused,
     Via,
     call_site,
 )
@@ -113,6 +114,13 @@ class Emulation:
     def note(self, text: str) -> None:
         """Remembers what real pyxrt would get wrong silently."""
         self.notes.append(f"{call_site()}: {text}")
+
+    def misused(
+        self, hazard: str, of: str, detail: str, *, argument: int | None = None, run: int = 0
+    ) -> None:
+        """Tells the observers of a call that is wrong whatever the bytes are."""
+        if self.events.active:
+            self.events.emit(Misused(hazard, of, detail, call_site(), argument, run))
 
     def abort(self, reason: str) -> None:
         """Real XRT calls std::abort() here; the next use of the device raises."""

@@ -152,6 +152,19 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class Misused:
+    """A call that is wrong whatever the bytes are. `hazard` is its id ("A003"), `of` what it is about (a
+    kernel or a buffer), `detail` what was asked; `run` the run that it spoils, 0 for none."""
+
+    hazard: str
+    of: str
+    detail: str
+    site: Site
+    argument: int | None = None
+    run: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class BoundArgument:
     """A buffer argument of a run. `access` is None where nobody declared it."""
 
@@ -220,6 +233,7 @@ Event = (
     | Synced
     | Nested
     | Declared
+    | Misused
     | RunStarted
     | DeviceRead
     | DeviceWrite

@@ -42,35 +42,30 @@ class Findings:
             self.suppressed += 1
             return
         key = hazard, shadow.label, current.what, current.site, None if prior is None else prior.site
-        known = self._by_place.get(key)
-        if known is not None:
-            self._by_place[key] = replace(known, count=known.count + 1)
+        if self._counted(key):
             return
-        facts = HAZARDS[hazard]
-        lines = lines_of(ranges)
-        words = {
-            "buffer": shadow.label,
-            "bytes": _count(sum(length for _, length in ranges), "byte"),
-            "lines": _count(sum(count for _, count in lines), "line"),
-            "prior": "its start" if prior is None else str(prior.site),
-            "current": str(current.site),
-        }
-        self._by_place[key] = SyncFinding(
-            hazard,
-            facts.name,
-            facts.severity,
-            confidence,
-            facts.says.format(**words),
-            shadow.label,
-            argument,
-            ranges,
-            lines,
-            prior,
-            current,
-            syncs,
-            facts.policies,
-            facts.fix.format(**words),
+        self._by_place[key] = _finding(
+            hazard, shadow.label, "", ranges, current, prior, argument, syncs, confidence
         )
+
+    def misused(self, hazard: str, of: str, detail: str, current: AccessRecord, argument: int | None) -> None:
+        """Adds a finding about a call rather than about bytes, or counts it."""
+        if self._is_suppressed(hazard, current, None):
+            self.suppressed += 1
+            return
+        key = hazard, of, current.what, current.site, argument
+        if self._counted(key):
+            return
+        self._by_place[key] = _finding(
+            hazard, of, detail, (), current, None, argument, (), Confidence.DEFINITE
+        )
+
+    def _counted(self, key: tuple[object, ...]) -> bool:
+        known = self._by_place.get(key)
+        if known is None:
+            return False
+        self._by_place[key] = replace(known, count=known.count + 1)
+        return True
 
     def _is_suppressed(self, hazard: str, current: AccessRecord, prior: AccessRecord | None) -> bool:
         sites = [record.site or "" for record in (current, prior) if record is not None]
@@ -79,6 +74,44 @@ class Findings:
             if name == hazard and (not at or any(fnmatch.fnmatch(site, pattern) for site in sites)):
                 return True
         return False
+
+
+def _finding(
+    hazard: str,
+    label: str,
+    detail: str,
+    ranges: Ranges,
+    current: AccessRecord,
+    prior: AccessRecord | None,
+    argument: int | None,
+    syncs: tuple[SyncRecord, ...],
+    confidence: Confidence,
+) -> SyncFinding:
+    facts, lines = HAZARDS[hazard], lines_of(ranges)
+    words = {
+        "buffer": label,
+        "detail": detail,
+        "bytes": _count(sum(length for _, length in ranges), "byte"),
+        "lines": _count(sum(count for _, count in lines), "line"),
+        "prior": "its start" if prior is None else str(prior.site),
+        "current": str(current.site),
+    }
+    return SyncFinding(
+        hazard,
+        facts.name,
+        facts.severity,
+        confidence,
+        facts.says.format(**words),
+        label,
+        argument,
+        ranges,
+        lines,
+        prior,
+        current,
+        syncs,
+        facts.policies,
+        facts.fix.format(**words),
+    )
 
 
 def _count(number: int, unit: str) -> str:

@@ -23,6 +23,7 @@ class Flight:
     number: int
     arguments: tuple[BoundArgument, ...]
     site: Site
+    kernel: str = ""
     finished: bool = False
     reads: list[tuple[int, int, int, Site]] = field(default_factory=list[tuple[int, int, int, Site]])
     wrote: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])

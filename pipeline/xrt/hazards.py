@@ -19,7 +19,8 @@ _ALL = (_X86, _INV, _COHERENT)
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """One kind of hazard. `fix` is a template with {buffer}, {prior}, {current}."""
+    """One kind of hazard. `says` and `fix` are templates with {buffer}, {prior}, {current}; {detail} where
+    the hazard is a call that is wrong whatever the bytes are."""
 
     id: str
     name: str
@@ -238,6 +239,78 @@ HAZARDS: Mapping[str, Hazard] = {
             _ALL,
             "a sub-buffer of a sub-buffer of {buffer}: XRT gives the device the address of other bytes",
             "make the sub-buffer from the root buffer, with the sum of the offsets",
+        ),
+        Hazard(
+            "L002",
+            "RUN_DROPPED",
+            _E,
+            _ALL,
+            "{detail}: XRT from 2.23 on ends the process then, an earlier one lets the device go on",
+            "keep the run until wait() has returned a final state",
+        ),
+        Hazard(
+            "L005",
+            "RUN_RESTARTED",
+            _E,
+            _ALL,
+            "{detail}, while it may still be in flight",
+            "wait for the run before it is started again at {current}",
+        ),
+        Hazard(
+            "A001",
+            "TOO_MANY_BUFFERS",
+            _E,
+            _ALL,
+            "{detail}: XRT looks past its table and crashes",
+            "bind no more buffers than the xclbin's kernel declares (`aiepipe dump` shows them)",
+        ),
+        Hazard(
+            "A002",
+            "GROUP_OF_SCALAR",
+            _E,
+            _ALL,
+            "{detail}: a scalar has no memory group and takes no buffer",
+            "ask for the group of a buffer argument: the index counts scalars, too",
+        ),
+        Hazard(
+            "A003",
+            "WRONG_BANK",
+            _E,
+            _ALL,
+            "{detail}",
+            "make each buffer with kernel.group_id(INDEX) of its own argument",
+        ),
+        Hazard(
+            "A004",
+            "NO_INSTRUCTIONS",
+            _E,
+            _ALL,
+            "{detail}: the kernel does nothing, and the run completes",
+            "bind the instruction buffer and its length as the kernel's first arguments",
+        ),
+        Hazard(
+            "A005",
+            "WRONG_VALUE",
+            _E,
+            _ALL,
+            "{detail}",
+            "pass a C-contiguous array to bo.write (numpy.ascontiguousarray), a buffer or a C int to set_arg",
+        ),
+        Hazard(
+            "A006",
+            "ARGUMENT_NEVER_SET",
+            _E,
+            _ALL,
+            "{detail}: XRT reuses what an earlier run left in the command",
+            "set every argument with run.set_arg before the start at {current}",
+        ),
+        Hazard(
+            "D001",
+            "NOTHING_WRITTEN",
+            _W,
+            _ALL,
+            "{detail}",
+            "check the instruction count and that each buffer is bound to its argument",
         ),
     )
 }

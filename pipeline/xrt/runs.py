@@ -138,6 +138,9 @@ class Command:
             return
         scalar = as_int(value)
         if scalar is None or not -_INT_MAX - 1 <= scalar <= _INT_MAX:
+            self._misused(
+                "A005", f"argument {number} was set to {type(value).__name__} {value!r:.40}", number
+            )
             raise incompatible("set_arg", _ARGUMENT_FORMS, index, value)
         if not 0 <= number < len(self._arguments):
             raise IndexError(
@@ -199,6 +202,7 @@ class Command:
         if self._kernel is None or self._seen or self._list is not None:
             return
         emulation = self._kernel.context.emulation
+        self._misused("L002", f"a run of '{self._kernel.image.name}' was dropped before its end was seen")
         if at_least(emulation.settings.release, FIRST_CLASS_CONTEXTS):
             emulation.abort(
                 f"L002: a run of '{self._kernel.image.name}' was dropped before its end was seen; "
@@ -209,6 +213,7 @@ class Command:
         """Starts, whoever asks. Raises RuntimeError when it is in flight or an argument is missing."""
         owner = self._kernel_or_error()
         if self._in_flight:
+            self._misused("L005", f"a run of '{owner.image.name}' was started again")
             raise RuntimeError("bad command state, can't launch")
         emulation = owner.context.emulation
         emulation.before_run()
@@ -274,6 +279,8 @@ class Command:
 
     def _set_buffer(self, image: KernelImage, index: int, buffer: bo) -> None:
         if not 0 <= index < len(image.parameters):
+            declared = f"'{image.name}' declares {len(image.parameters)} arguments"
+            self._misused("A001", f"{declared}, and a buffer was bound to argument {index}", index)
             # XRT indexes its connectivity table unchecked: a segmentation fault (mlir-aie #3248)
             raise IndexError(
                 f"kernel '{image.name}' declares {len(image.parameters)} arguments, "
@@ -281,11 +288,17 @@ class Command:
             )
         bank = image.parameters[index].bank
         if bank is None:
+            name = image.parameters[index].name
+            self._misused(
+                "A002", f"a buffer was bound to argument {index} ('{name}') of '{image.name}'", index
+            )
             raise IndexError(
                 f"vector::_M_range_check: argument {index} ('{image.parameters[index].name}') of kernel "
                 f"'{image.name}' is a scalar: it takes no buffer"
             )
         if bank != buffer.bank:
+            where = f"{buffer.label} lies in memory bank {buffer.bank}"
+            self._misused("A003", f"{where}, argument {index} of '{image.name}' needs bank {bank}", index)
             raise RuntimeError(
                 "No host side buffer in destination buffer: Invalid argument "
                 f"(argument {index} needs memory bank {bank}, the buffer is in bank {buffer.bank}; "
@@ -300,6 +313,8 @@ class Command:
         owner = self._kernel_or_error()
         emulation = owner.context.emulation
         for index in self._missing(owner):
+            name = image.parameters[index].name
+            self._misused("A006", f"argument {index} ('{name}') of '{image.name}' was never set", index)
             if not emulation.settings.lenient:
                 raise _unset(image, index)
             emulation.note(f"A006: {_unset(image, index)}; it holds {self._words.get(index):#x}")
@@ -373,6 +388,7 @@ class Command:
             )
         stream = self._stream(owner, owner.context.emulation.space.read)
         if stream is None:
+            self._misused("A004", f"a run of '{image.name}' has no instruction stream")
             return RunSummary(0, ("no instruction stream: the kernel did nothing",))
         addresses = [self._value(i) for i in range(image.first_data_index, len(self._arguments))]
         return owner.context.array(image, deadline).run(stream, addresses, deadline=deadline)
@@ -389,6 +405,10 @@ class Command:
             for index, value in enumerate(self._arguments)
             if isinstance(value, bo)
         ]
+
+    def _misused(self, hazard: str, detail: str, argument: int | None = None) -> None:
+        owner = self._kernel_or_error()
+        owner.context.emulation.misused(hazard, owner.image.name, detail, argument=argument, run=self._number)
 
     def _observed(self) -> None:
         emulation = self._kernel_or_error().context.emulation

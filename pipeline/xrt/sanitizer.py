@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..verdict import AccessRecord, Confidence, SyncFinding, SyncRecord
+from ..verdict import AccessRecord, Confidence, SyncFinding
+from .completion import Completion
 from .emulation import Emulation
 from .events import (
     Allocated,
-    BoundArgument,
     Declared,
     DeviceRead,
     DeviceWrite,
@@ -26,6 +26,7 @@ from .events import (
     HostWrite,
     Labelled,
     Mapped,
+    Misused,
     Nested,
     RunFinished,
     RunObserved,
@@ -37,6 +38,7 @@ from .findings import Findings
 from .flights import FINAL_STATES, Flight, Flights, intersection
 from .lifetimes import Alive, Lifetimes
 from .memory import LINE_BYTES, Coherency, line_range
+from .origins import Origins, syncs_since
 from .redundancy import judge_sync
 from .shadow import (
     DEVICE,
@@ -76,10 +78,10 @@ class Sanitizer:
         self._shadows: dict[int, Shadow] = {}
         self._flights = Flights()
         self._failed: dict[int, str] = {}
-        self._origins: list[tuple[str, Site]] = []
-        self._origin_numbers: dict[tuple[str, Site], int] = {}
+        self._origins = Origins()
         self._found = Findings(suppress)
         self._lifetimes = Lifetimes(self._found, self._flights)
+        self._completion = Completion(self._found, self._flights, self._shadows, has_views)
         self._time = 0
 
     @classmethod
@@ -134,17 +136,17 @@ class Sanitizer:
             case Synced():
                 self._synced(event)
             case RunStarted():
-                self._flights.add(Flight(event.run, event.arguments, event.site))
+                self._flights.add(Flight(event.run, event.arguments, event.site, event.kernel))
             case DeviceRead():
                 self._device_read(event)
             case DeviceWrite():
                 self._device_write(event)
             case RunFinished():
-                if event.state == _COMPLETED:
-                    self._unwritten(event.run)
-                self._shared_lines(event.run)
+                self._completion.finished(event.run, completed=event.state == _COMPLETED)
             case RunObserved():
                 self._observed(event)
+            case Misused():
+                self._completion.misused(event)
 
     def _buffer_event(self, event: Allocated | Labelled | Freed | Nested | Declared) -> None:
         """What a buffer is, not what it holds."""
@@ -186,7 +188,7 @@ class Sanitizer:
             shadow.racing.add(low, low + length)
         if self._cached:
             self._partial_write(shadow, low, length, current)
-        shadow.host_wrote(low, length, self._origin(shadow, "host write", event.site))
+        shadow.host_wrote(low, length, self._origins.number(shadow, self._time, "host write", event.site))
 
     def _partial_write(self, shadow: Shadow, low: int, length: int, current: AccessRecord) -> None:
         first, end = line_range(low, length)
@@ -195,7 +197,9 @@ class Sanitizer:
         around[low - start : low - start + length] = False
         if around.any():
             ranges = ranges_of(around, start)
-            self._found.report("S006", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+            self._found.report(
+                "S006", shadow, ranges, prior=self._origins.writer(shadow, ranges), current=current
+            )
 
     def _host_read(self, event: HostRead) -> None:
         shadow = self._shadows.get(event.allocation)
@@ -218,8 +222,8 @@ class Sanitizer:
         self, shadow: Shadow, low: int, missing: Mask, current: AccessRecord, confidence: Confidence
     ) -> None:
         ranges = ranges_of(missing, low)
-        prior = self._writer(shadow, ranges)
-        syncs = self._syncs_since(shadow, ranges)
+        prior = self._origins.writer(shadow, ranges)
+        syncs = syncs_since(shadow, ranges)
         self._found.report(
             "S003", shadow, ranges, prior=prior, current=current, syncs=syncs, confidence=confidence
         )
@@ -273,14 +277,16 @@ class Sanitizer:
         lost = dirty & shadow.unsynced_to_host(low, length)
         if lost.any():
             ranges = ranges_of(lost, low)
-            self._found.report("S009", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+            self._found.report(
+                "S009", shadow, ranges, prior=self._origins.writer(shadow, ranges), current=current
+            )
             shadow.mark_seen(low, lost, TO_HOST)
         if direction is Direction.FROM_DEVICE:
             thrown = dirty & shadow.unsynced_to_device(low, length) & ~_line_has(lost)
             if thrown.any():
                 ranges = ranges_of(thrown, low)
                 self._found.report(
-                    "S011", shadow, ranges, prior=self._writer(shadow, ranges), current=current
+                    "S011", shadow, ranges, prior=self._origins.writer(shadow, ranges), current=current
                 )
 
     # ----------------------------------------------------------------- the device
@@ -301,7 +307,9 @@ class Sanitizer:
         missing = shadow.without_racing(shadow.unsynced_to_device(low, length), low)
         if missing.any():
             ranges = ranges_of(missing, low)
-            self._report_with_sync("S001", shadow, ranges, self._writer(shadow, ranges), current, argument)
+            self._report_with_sync(
+                "S001", shadow, ranges, self._origins.writer(shadow, ranges), current, argument
+            )
             shadow.mark_seen(low, missing, TO_DEVICE)
         self._wrong_way(shadow, low, length, HOST, current)
 
@@ -316,7 +324,7 @@ class Sanitizer:
             if dirty.any():
                 ranges = ranges_of(dirty, low)
                 at = shadow.dirty_origin(ranges[0][0])
-                prior = None if at is None else self._record(shadow, at)
+                prior = None if at is None else self._origins.record(shadow, at)
                 bound = flight.bound(event.allocation, low, length)
                 current = AccessRecord("device write", str(flight.site), event.run)
                 argument = None if bound is None else bound.index
@@ -326,7 +334,9 @@ class Sanitizer:
             if allocation == event.allocation and shared[0] < shared[1]:
                 where = shared[0], shared[1] - shared[0]
                 self._racing_read(flight, allocation, where, site, Confidence.DEFINITE)
-        shadow.device_wrote(low, length, self._origin(shadow, "device write", flight.site), event.run)
+        shadow.device_wrote(
+            low, length, self._origins.number(shadow, self._time, "device write", flight.site), event.run
+        )
         shadow.view = None
 
     def _racing_read(
@@ -344,70 +354,6 @@ class Sanitizer:
             confidence=confidence,
         )
 
-    def _shared_lines(self, run: int) -> None:
-        """Arguments of one run that overlap, or share a line, where the device wrote."""
-        flight = self._flights.get(run)
-        if flight is None:
-            return
-        flight.finished = True
-        for number, one in enumerate(flight.arguments):
-            for other in flight.arguments[number + 1 :]:
-                if one.allocation == other.allocation:
-                    self._shared_between(flight, one, other)
-        for allocation, _, _ in flight.wrote:
-            shadow = self._shadows.get(allocation)
-            if shadow is not None and shadow.mapped is not None and self._has_views(allocation):
-                shadow.view = shadow.mapped[1]
-            if shadow is not None:
-                shadow.racing = type(shadow.racing)()
-
-    def _unwritten(self, run: int) -> None:
-        """Bytes that the run was said to write, and did not."""
-        flight = self._flights.get(run)
-        for argument in () if flight is None else flight.arguments:
-            shadow = self._shadows.get(argument.allocation)
-            if shadow is None or flight is None:
-                continue
-            end = argument.offset_bytes + argument.length_bytes
-            declared, shadow.declared = sorted(shadow.declared), set()
-            for low, length in declared:
-                if low < argument.offset_bytes or low + length > end:
-                    continue
-                missing = np.ones(length, np.bool_)
-                for allocation, offset, size in flight.wrote:
-                    if allocation == argument.allocation and offset + size > low:
-                        missing[max(offset - low, 0) : offset + size - low] = False
-                if missing.any():
-                    current = AccessRecord("run completed", str(flight.site), run)
-                    ranges = ranges_of(missing, low)
-                    self._found.report("S015", shadow, ranges, current=current, argument=argument.index)
-
-    def _shared_between(self, flight: Flight, one: BoundArgument, other: BoundArgument) -> None:
-        shadow = self._shadows.get(one.allocation)
-        if shadow is None:
-            return
-        first = max(one.offset_bytes, other.offset_bytes)
-        last = min(one.offset_bytes + one.length_bytes, other.offset_bytes + other.length_bytes)
-        overlap = first < last
-        if not overlap:  # the lines between the end of one and the begin of the other
-            first, last = last - 1, first + 1
-            if first // LINE_BYTES != (last - 1) // LINE_BYTES:
-                return
-            first = first // LINE_BYTES * LINE_BYTES
-            last = first + LINE_BYTES
-        written = any(
-            allocation == one.allocation and offset < last and first < offset + length
-            for allocation, offset, length in flight.wrote
-        )
-        if written:
-            self._found.report(
-                "S016" if overlap else "S013",
-                shadow,
-                ((first, last - first),),
-                current=AccessRecord("start", str(flight.site), flight.number),
-                argument=other.index,
-            )
-
     def _observed(self, event: RunObserved) -> None:
         if event.state not in FINAL_STATES:
             return
@@ -422,7 +368,9 @@ class Sanitizer:
         failed = (shadow.owner[window] == DEVICE) & np.isin(shadow.run[window], list(self._failed))
         if failed.any():
             ranges = ranges_of(failed, low)
-            self._found.report("S012", shadow, ranges, prior=self._writer(shadow, ranges), current=current)
+            self._found.report(
+                "S012", shadow, ranges, prior=self._origins.writer(shadow, ranges), current=current
+            )
             shadow.mark_seen(low, failed, TO_HOST)
 
     def _wrong_way(self, shadow: Shadow, low: int, length: int, owner: int, current: AccessRecord) -> None:
@@ -430,8 +378,8 @@ class Sanitizer:
         crossed = (shadow.owner[window] == owner) & (shadow.seen[window] & WRONG_WAY != 0)
         if crossed.any():
             ranges = ranges_of(crossed, low)
-            syncs = self._syncs_since(shadow, ranges)
-            prior = self._writer(shadow, ranges)
+            syncs = syncs_since(shadow, ranges)
+            prior = self._origins.writer(shadow, ranges)
             self._found.report("S017", shadow, ranges, prior=prior, current=current, syncs=syncs)
 
     def _results_left(self, allocation: int) -> None:
@@ -444,40 +392,6 @@ class Sanitizer:
             current = AccessRecord("view that the host may read", str(shadow.view))
             self._stale_read(shadow, 0, missing, current, Confidence.POSSIBLE)
 
-    # ----------------------------------------------------------------- who and where
-
-    def _origin(self, shadow: Shadow, what: str, site: Site) -> int:
-        """The number of this kind of write at this place, and when it last happened to this allocation."""
-        key = what, site
-        number = self._origin_numbers.get(key)
-        if number is None:
-            number = self._origin_numbers[key] = len(self._origins)
-            self._origins.append(key)
-        shadow.written[number] = self._time
-        return number
-
-    def _record(self, shadow: Shadow, offset: int) -> AccessRecord:
-        what, site = self._origins[int(shadow.origin[offset])]
-        return AccessRecord(what, str(site), int(shadow.run[offset]) or None)
-
-    def _writer(self, shadow: Shadow, ranges: Ranges) -> AccessRecord:
-        return self._record(shadow, ranges[0][0])
-
-    def _syncs_since(self, shadow: Shadow, ranges: Ranges) -> tuple[SyncRecord, ...]:
-        """The syncs after the write of the first byte; none of them reaches it."""
-        written = shadow.written.get(int(shadow.origin[ranges[0][0]]), 0)
-        return tuple(
-            SyncRecord(
-                sync.direction.value,
-                sync.offset,
-                sync.length,
-                str(sync.site),
-                "it does not reach these bytes",
-            )
-            for sync in shadow.syncs
-            if sync.sequence > written
-        )
-
     def _report_with_sync(
         self,
         hazard: str,
@@ -488,7 +402,7 @@ class Sanitizer:
         argument: int | None,
     ) -> None:
         """Reports, and says beside it when a sync was there and left these bytes out."""
-        syncs = self._syncs_since(shadow, ranges)
+        syncs = syncs_since(shadow, ranges)
         self._found.report(
             hazard, shadow, ranges, prior=prior, current=current, argument=argument, syncs=syncs
         )

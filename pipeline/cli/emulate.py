@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ..errors import ConditionNotMet
-from .options import CoherencySeed, Engine, FailOn, Json
+from .options import CoherencySeed, Engine, FailOn, Json, Sarif
+from .output import write_sarif
 
 
 def emulate_command(
@@ -61,6 +62,7 @@ def emulate_command(
             "--hardware", help="On the real pyxrt and NPU, under the same sanitizer.", show_default=False
         ),
     ] = False,
+    sarif: Sarif = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Both accesses and the syncs between, per finding.")
     ] = False,
@@ -102,6 +104,7 @@ def emulate_command(
         done = emulate(options)
         sys.stdout.flush()
         print_script_report(done.report, sys.stderr, verbose=verbose)
+    write_sarif(sarif, done.report.findings)
     failed = done.failed_condition(options)
     if failed is None:
         return done.exit_code

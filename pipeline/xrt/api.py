@@ -93,6 +93,12 @@ class DeviceModule(Protocol):
     def xclBOSyncDirection(self) -> object: ...  # noqa: N802
 
 
+def device_name(module: DeviceModule, device: OpenDevice) -> str:
+    """What the device calls itself ("RyzenAI-npu1"); "NPU" where this pyxrt cannot ask."""
+    key, ask = getattr(module, "xrt_info_device", None), getattr(device, "get_info", None)
+    return "NPU" if key is None or ask is None else str(ask(key.name))
+
+
 def member(owner: object, name: str) -> Named:
     """An enum's member, or a flag that a class exports. Raises AttributeError."""
     return cast("Named", getattr(owner, name))

@@ -74,6 +74,11 @@ class ChildDevice:
         """The child's process, while there is one."""
         return None if self._child is None else self._child.process.pid
 
+    @property
+    def waits_for_run(self) -> bool:
+        """Whether the child has said that it waits for a run to end."""
+        return self._child is not None and self._child.waits_for_run
+
     def run_program(
         self,
         program: Program,

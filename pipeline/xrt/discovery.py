@@ -19,7 +19,7 @@ from typing import cast
 from ..errors import DeviceError, UsageError
 from ..verdict import DeviceReport
 from . import emulated
-from .api import DeviceModule
+from .api import DeviceModule, device_name
 from .emulation import Settings, configure
 
 NEEDED = ("device", "xclbin", "hw_context", "kernel", "run", "bo", "xclBOSyncDirection", "ert_cmd_state")
@@ -145,9 +145,7 @@ def _describe(module: DeviceModule) -> DeviceReport:
     """Asks the device for its name."""
     try:
         device = module.device(0)
-        key = getattr(module, "xrt_info_device", None)
-        ask = getattr(device, "get_info", None)
-        name = str(ask(key.name)) if key is not None and ask is not None else "NPU"
+        name = device_name(module, device)
     except RuntimeError as error:
         raise DeviceError(
             f"the NPU could not be opened: {error}",

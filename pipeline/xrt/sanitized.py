@@ -34,6 +34,7 @@ from .events import (
     HostWrite,
     Labelled,
     Mapped,
+    Misused,
     RunFinished,
     RunObserved,
     RunStarted,
@@ -334,9 +335,18 @@ class _Run(_Proxy):
         self.arguments[index] = value
 
     def start(self) -> None:
+        if self.flight is not None:
+            self._misused("L005", f"a run of '{self.kernel_name}' was started again")
         flight = _take_off(self.watch, self.kernel_name, self.arguments)
         self.real.start()
         self.flight = flight
+
+    def __del__(self) -> None:
+        if self.flight is not None:
+            self._misused("L002", f"a run of '{self.kernel_name}' was dropped before its end was seen")
+
+    def _misused(self, hazard: str, detail: str) -> None:
+        self.watch.events.emit(Misused(hazard, self.kernel_name, detail, call_site()))
 
     def wait(self, *timeout: Any) -> Any:
         return self._seen(self.real.wait(*timeout))

@@ -30,8 +30,10 @@ from .api import (
     KernelHandle,
     Named,
     RunHandle,
+    device_name,
     member,
 )
+from .columns import refuse_too_wide
 from .events import acting
 from .failures import explain
 from .flights import FINAL_STATES
@@ -297,6 +299,7 @@ class Session:
             if len(self._contexts) >= CONTEXT_LIMIT:
                 # evicting one of several makes the next command of another fail on Phoenix: drop all
                 self._release_kernels()
+            refuse_too_wide(xclbin, device_name(self._module, self._device))
             with tempfile.TemporaryDirectory(prefix="aiepipe-") as folder:
                 path = Path(folder) / "design.xclbin"
                 path.write_bytes(xclbin)

@@ -62,6 +62,15 @@ def test_json_is_all_of_stdout(dirty: list[str], capfd: pytest.CaptureFixture[st
     assert "hello" in told.err
 
 
+def test_sarif_names_the_line_of_the_program(dirty: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "found.sarif"
+    assert run_command(["emulate", "--sarif", str(path), *dirty, "0"]) == 0
+    (run,) = json.loads(path.read_text())["runs"]
+    (found,) = [result for result in run["results"] if result["ruleId"] == "S002"]
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("dirty.py")
+
+
 def test_a_hazard_can_fail_the_command(dirty: list[str]) -> None:
     assert run_command(["emulate", "--fail-on", "hazard", *dirty, "0"]) == 5
     assert run_command(["emulate", "--fail-on", "hazard", "--suppress", "S002", *dirty, "0"]) == 0

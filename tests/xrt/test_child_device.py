@@ -117,10 +117,9 @@ def test_kill_9_from_outside() -> None:
 
 
 def _kill_when_there(child: ChildDevice) -> None:
-    deadline = time.monotonic() + 20
-    while child.pid is None and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while not child.waits_for_run and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(2.0)
     assert child.pid is not None
     os.kill(child.pid, signal.SIGKILL)
 

@@ -159,3 +159,34 @@ def test_the_module_has_the_real_names_and_passes_the_rest_on(tmp_path: Path) ->
         with pytest.raises(RuntimeError, match="empty"):
             together.execute()
         assert watch.findings == ()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_run_that_is_started_twice_or_dropped_is_told_of_the_real_device_too(
+    tmp_path: Path, *, waits: bool
+) -> None:
+    path = tmp_path / "final.xclbin"
+    path.write_bytes(fake_xclbin("MLIR_AIE", buffers=2))
+    with emulation(Settings(silicon=silicon())):
+        made, watch = sanitized_module(pyxrt_module())
+        pyxrt = cast("Any", made)
+        device = pyxrt.device(0)
+        uuid = device.register_xclbin(pyxrt.xclbin(str(path)))
+        kernel = pyxrt.kernel(pyxrt.hw_context(device, uuid), "MLIR_AIE")
+        stream = fake_stream("add_one", [0, 1])
+        instructions = pyxrt.bo(device, len(stream), pyxrt.bo.cacheable, kernel.group_id(1))
+        instructions.write(stream, 0)
+        instructions.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
+        run = pyxrt.run(kernel)
+        data = [pyxrt.bo(device, 64, pyxrt.bo.host_only, kernel.group_id(3)) for _ in range(2)]
+        for index, value in enumerate((3, instructions, len(stream) // 4, *data)):
+            run.set_arg(index, value)
+        run.start()
+        if waits:
+            run.wait()
+        else:
+            with pytest.raises(RuntimeError, match="bad command state"):
+                run.start()
+        del run
+        found = {finding.hazard for finding in watch.findings} & {"L002", "L005"}
+        assert found == (set() if waits else {"L002", "L005"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..verdict import AccessRecord
-from .events import BoundArgument, Misused
+from .events import BoundArgument, Misused, Site
 from .findings import Findings
 from .flights import Flight, Flights
 from .memory import LINE_BYTES
@@ -30,6 +30,7 @@ class Completion:
         self._shadows = shadows
         self._has_views = has_views
         self._spoiled: set[int] = set()
+        self._idle: dict[int, Flight] = {}
 
     def misused(self, event: Misused) -> None:
         """A wrong call; what its run does not write is no news then."""
@@ -82,14 +83,25 @@ class Completion:
                     self._found.report("S015", shadow, ranges, current=current, argument=argument.index)
 
     def _nothing_written(self, flight: Flight) -> None:
-        """The run completed, and no byte of any buffer is other than before."""
+        """Remembers a run that completed, and left every byte of its buffers as it was."""
+        for allocation, _, _ in flight.wrote:
+            self._idle.pop(allocation, None)
         if flight.wrote or flight.number in self._spoiled:
             return
-        bound = [argument for argument in flight.arguments if not argument.instructions]
-        if bound:
-            detail = f"a run of '{flight.kernel}' completed, and the device wrote to none of its buffers"
-            current = AccessRecord("run completed", str(flight.site), flight.number)
-            self._found.misused("D001", flight.kernel, detail, current, None)
+        for argument in flight.arguments:
+            if not argument.instructions:
+                self._idle[argument.allocation] = flight
+
+    def looked_at(self, allocation: int, site: Site) -> None:
+        """The host reads a buffer, or syncs it to read it: it expects a result there."""
+        flight = self._idle.pop(allocation, None)
+        if flight is None:
+            return
+        self._idle = {other: idle for other, idle in self._idle.items() if idle is not flight}
+        started = f"a run of '{flight.kernel}' (started at {flight.site})"
+        detail = f"{started} completed, and the device wrote to none of its buffers"
+        current = AccessRecord("host looks for a result", str(site), flight.number)
+        self._found.misused("D001", flight.kernel, detail, current, None)
 
     def _shared_between(self, flight: Flight, one: BoundArgument, other: BoundArgument) -> None:
         shadow = self._shadows.get(one.allocation)

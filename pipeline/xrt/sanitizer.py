@@ -132,8 +132,11 @@ class Sanitizer:
             case HostWrite():
                 self._host_write(event)
             case HostRead():
+                self._completion.looked_at(event.allocation, event.site)
                 self._host_read(event)
             case Synced():
+                if event.direction is Direction.FROM_DEVICE:
+                    self._completion.looked_at(event.allocation, event.site)
                 self._synced(event)
             case RunStarted():
                 self._flights.add(Flight(event.run, event.arguments, event.site, event.kernel))

@@ -73,6 +73,13 @@ def run_dropped_in_flight(host: Host) -> None:
     del run
 
 
+def launched_and_read_back(host: Host) -> None:
+    host.give_input()
+    host.launch()
+    host.target.sync(FROM)
+    host.target.read(SIZE, 0)
+
+
 def launched_and_not_looked_at(host: Host) -> None:
     host.give_input()
     host.launch()

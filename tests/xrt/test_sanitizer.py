@@ -93,6 +93,7 @@ from .misuse_programs import (
     group_of_a_scalar,
     groups_of_buffers,
     launched_and_not_looked_at,
+    launched_and_read_back,
     no_instruction_count,
     one_buffer_too_many,
     run_dropped_in_flight,
@@ -155,7 +156,7 @@ WITH: list[tuple[str, Program, str]] = [
     ("A005", every_second_column_written, "copy"),
     ("A005", float_as_an_argument, "copy"),
     ("A006", argument_forgotten, "copy"),
-    ("D001", launched_and_not_looked_at, "nothing"),
+    ("D001", launched_and_read_back, "nothing"),
 ]
 
 WITHOUT: list[tuple[Program, str]] = [
@@ -179,7 +180,8 @@ WITHOUT: list[tuple[Program, str]] = [
     (view_goes_before_its_buffer, "copy"),
     (two_windows_of_one_buffer, "copy"),
     (groups_of_buffers, "copy"),
-    (launched_and_not_looked_at, "copy"),
+    (launched_and_read_back, "copy"),
+    (launched_and_not_looked_at, "nothing"),
     (every_second_column_copied_and_written, "copy"),
     (run_started_again_after_its_wait, "copy"),
 ]

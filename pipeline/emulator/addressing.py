@@ -105,8 +105,9 @@ class Pattern:
 
 
 @functools.lru_cache(maxsize=1024)
-def pattern_of(descriptor: BufferDescriptor) -> Pattern:
-    """The pattern of a BD. Its padding applies to the three lowest dimensions.
+def pattern_of(descriptor: BufferDescriptor, *, padded: bool = True) -> Pattern:
+    """The pattern of a BD. Its padding applies to the three lowest dimensions; channels that write have none
+    (`padded`; AM020: zeros are inserted by MM2S channels).
 
     Raises ValueError when a padded dimension is unbounded though there is data or padding beyond it.
     """
@@ -117,7 +118,7 @@ def pattern_of(descriptor: BufferDescriptor) -> Pattern:
         if wrap == 0:
             break
     padding = tuple(zip(descriptor.zeros_before, descriptor.zeros_after, strict=True))
-    if not any(before or after for before, after in padding):
+    if not padded or not any(before or after for before, after in padding):
         return Pattern(descriptor.length_words, _simplified(dimensions))
     bounded = sum(1 for wrap, _ in dimensions if wrap)
     # aie-rt's rule for a padding configuration: behind an unbounded dimension nothing can be padded

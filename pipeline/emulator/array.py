@@ -102,6 +102,15 @@ class Array:
         for core in self.cores:
             core.make_engine = self._engine
 
+    def reset(self) -> None:
+        """All tiles as before any configuration; memories and clocks go on."""
+        self.fabric.active.clear()
+        for tile in self.tiles.values():
+            tile.reset()
+        self.fabric.active.clear()
+        if self.checks.races is not None:
+            self.checks.races.forget()
+
     # ----------------------------------------------------------------- registers
 
     def write(self, address: int, value: int) -> None:

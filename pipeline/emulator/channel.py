@@ -208,7 +208,7 @@ class Channel(Active):
         if bd.compression:
             raise self._error(f"BD {number} asks for compression, which is not emulated", "unsupported")
         try:
-            self._pattern = pattern_of(bd)
+            self._pattern = pattern_of(bd, padded=self.direction is Direction.MM2S)
         except ValueError as error:
             raise self._error(f"BD {number}: {error}", "bad-bd") from error
         self._base = bd.address // WORD_BYTES + bd.iteration_current * bd.iteration_step

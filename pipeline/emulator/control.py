@@ -55,6 +55,14 @@ class ControlPort(Active):
         self._in = Fifo(_PACKET_ROOM)
         self._time = 0
 
+    def reset(self) -> None:
+        """Drops all packets."""
+        self._out.clear()
+        self._in.clear()
+        self._skipping = False
+        self._restart()
+        self.status = 0
+
     # ----------------------------------------------------------------- out
 
     def send_token(self, token: Token, controller: int, time: int) -> bool:

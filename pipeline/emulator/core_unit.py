@@ -118,6 +118,14 @@ class CoreUnit:
         self.in_reset = reset
         self.enabled = enable
 
+    def reset(self) -> None:
+        """Back to the state before any configuration; program memory and clock keep what they have."""
+        self.control(enable=False, reset=True)
+        self.in_reset = self.halted = self._blocked = False
+        self.input.fifo.clear()
+        self.cascade.clear()
+        self._cascade_room = deque([0] * CASCADE_DEPTH)
+
     def program_changed(self) -> None:
         """Program memory was written."""
         if self.engine is not None:

@@ -72,6 +72,14 @@ class LockBank:
         self._put(lock, value & LOCK_MAXIMUM, 0)
         self.set_by_register.add(lock)
 
+    def reset(self) -> None:
+        """All at 0, and nobody waits."""
+        self.waiting.clear()
+        for lock in range(self.count):
+            self.set(lock, 0)
+            self.releasers[lock].clear()
+        self.overflow = self.underflow = 0
+
     def grants(self, lock: int, value: int) -> bool:
         """Whether an acquire with this request would succeed now."""
         value = signed_request(value)

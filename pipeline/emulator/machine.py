@@ -89,6 +89,8 @@ class Machine:
         self._fault: EmulationError | None = None
         self._trace = trace
         self._runs = 0
+        self._loaded: Cdo | None = None
+        """The image whose configuration the array has."""
         factory = functools.partial(Core, engine=engine) if cores is None else cores
         self.array = Array(columns, memory, factory, check=check, trace=trace)
 
@@ -103,6 +105,7 @@ class Machine:
         if self._trace is not None:
             self._trace.begin(self.array.time())
         self._configure(configuration, Limits(LOAD_STEPS, deadline))
+        self._loaded = configuration
         self._settle(deadline, running=False)
 
     def _configure(self, configuration: Cdo, limits: Limits) -> None:
@@ -234,14 +237,22 @@ class Machine:
     def _load_pdi(
         self, images: Mapping[int, Cdo], limits: Limits, pdi_id: int, size: int, address: int
     ) -> None:
-        if pdi_id in images:
-            self._configure(images[pdi_id], limits)
+        """LOAD_PDI as mlir-aie describes the firmware (AIEExpandLoadPdi): another image than the one that is
+        loaded resets the array before it is executed, the same one does nothing.
+        """
+        image = images.get(pdi_id) or self._image_in_ddr(pdi_id, size, address)
+        if image == self._loaded:
             return
+        self.array.reset()
+        self._configure(image, limits)
+        self._loaded = image
+
+    def _image_in_ddr(self, pdi_id: int, size: int, address: int) -> Cdo:
         if not 0 < size <= MAXIMUM_PDI_BYTES:
             raise EmulationError(
                 f"there is no PDI {pdi_id}, and none of {size} bytes in DDR", kind="bad-argument"
             )
-        self._configure(pdi.parse(self._memory.read(address, size).tobytes()).cdo, limits)
+        return pdi.parse(self._memory.read(address, size).tobytes()).cdo
 
     def _settle(self, deadline: float | None, *, running: bool) -> bool:
         """Lets the array go on for a bounded time; True when it stands still.

@@ -153,6 +153,11 @@ class Races:
                 history = self._ddr[page] = _History(DDR, size, start * WORD_BYTES)
             self._access(agent, bd, history, where, writes=writes)
 
+    def forget(self) -> None:
+        """Whatever was done before is over."""
+        self._ddr.clear()
+        self._histories.clear()
+
     def begin_run(self) -> None:
         """A run begins: whatever was done to DDR before is over."""
         self._ddr.clear()

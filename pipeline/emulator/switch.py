@@ -83,6 +83,15 @@ class StreamSwitch:
         self._inputs: dict[int, PacketInput] = {}
         self._relays: dict[Port, Relay] = {}
 
+    def reset(self) -> None:
+        """No port is enabled; words within are lost."""
+        for ports in (self.masters, self.slaves, self.slots):
+            ports[:] = [0] * len(ports)
+        self.arbiters[:] = [Arbiter() for _ in range(_ARBITERS)]
+        self._inputs.clear()
+        self._relays.clear()
+        self.fabric.changed()
+
     def set_master(self, number: int, word: int) -> None:
         """A write of STREAM_SWITCH_MASTER."""
         self.masters[number] = word

@@ -144,6 +144,21 @@ class Tile:
             self.core = core = CoreUnit(self.fabric, self.address, banks, self)
             ends[Port(Bundle.CORE)] = lambda: core.input
 
+    def reset(self) -> None:
+        """Back to the state before any configuration; memories and clocks go on."""
+        self.registers.clear()
+        self._descriptors.clear()
+        self.started_descriptors.clear()
+        self.locks.reset()
+        self.switch.reset()
+        self.control.reset()
+        for direction, index in self.channels:
+            self.channels[direction, index].reset()
+            self._set_control(direction, index, 0)
+        if self.core is not None:
+            self.core.reset()
+        self.join_cascade()
+
     # ----------------------------------------------------------------- reading and writing
 
     def write(self, offset: int, value: int) -> None:

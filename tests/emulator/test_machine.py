@@ -261,6 +261,28 @@ def test_zeros_are_padded_around_a_matrix() -> None:
     assert np.array_equal(ddr.get(got).reshape(6, 8), np.pad(ramp(12).reshape(3, 4), ((1, 2), (1, 3))))
 
 
+def test_padding_is_for_channels_that_send() -> None:
+    """A BD that receives takes its fields for zeros for nothing (AM020: MM2S channels insert them)."""
+    design, ddr = Design(), Ddr()
+    design.shim_in(0, 0, north(0))
+    design.connect(memtile(), south(0), dma(0))
+    design.bd(
+        memtile(),
+        0,
+        memtile_bd(
+            OWN, 16, steps=(1, 4, 1, 1), wraps=(4, 0, 0), zeros_before=(1, 0, 0), zeros_after=(0, 2, 0)
+        ),
+    )
+    design.start(memtile(), S2MM, 0, 0)
+    design.transfer(MM2S, 0, 16)
+    made = machine(design, ddr)
+    assert made.run(design.stream, [ddr.add(ramp(16))]).findings == ()
+    memory = made.array.tiles[memtile()].memory
+    assert memory is not None
+    assert memory.words[:16].tolist() == ramp(16).tolist()
+    assert memory.words[-1] == 0
+
+
 def test_a_memory_tile_reaches_its_neighbours_memory_and_locks() -> None:
     """The DMA of (0,1) fills memory of (1,1), whose own DMA sends it away."""
     design, ddr = Design(), Ddr()

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 STRICT := --config-settings editable_mode=strict
 
-.PHONY: demo test test-all check format clean
+.PHONY: demo test test-all check docs format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/aiepipe build-run mlir/matmul.mlir -o aiepipe-out
@@ -25,6 +25,12 @@ check: $(VENV)/.check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(PIP) --no-deps --editable .
+
+# the docs site, in build/docs: every link and anchor is right, and nothing in it is fetched from elsewhere
+docs: $(VENV)/.check
+	$(BIN)/python scripts/generate_cli_reference.py --check
+	$(BIN)/mkdocs build --quiet --strict --clean
+	$(BIN)/python scripts/check_site.py build/docs
 
 format: $(VENV)/.check
 	$(BIN)/ruff format .

@@ -26,7 +26,7 @@ def disasm_command(
     \b
     Examples:
       aiepipe disasm core_0_2.elf
-      aiepipe disasm final.xclbin --core 0,3 --raw
+      aiepipe disasm final.xclbin --core 0,2 --raw
     """
     from ..flows.disasm import DisasmOptions, disasm  # noqa: PLC0415
     from ..report.dump_json import print_listing_json  # noqa: PLC0415

@@ -69,6 +69,10 @@ PUBLIC: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 """What we ask others to build on: a page's name, title and sentence, modules of `aiepipe`."""
 
 
+_INNER = ("_", "pytest_")
+"""How functions begin that nobody calls: private ones, and pytest's hooks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A public function, class, method, field or constant: `code` is its signature."""
@@ -89,7 +93,7 @@ def _entries(body: list[ast.stmt]) -> Iterator[Entry]:
     for number, node in enumerate(body):
         following = body[number + 1] if number + 1 < len(body) else None
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not name.startswith("_"):
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not name.startswith(_INNER):
                 yield Entry(name, _function(node), ast.get_docstring(node) or "")
             case ast.ClassDef(name=name) if not name.startswith("_"):
                 bases = ", ".join(ast.unparse(each) for each in node.bases)

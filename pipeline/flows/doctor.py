@@ -154,6 +154,7 @@ def _packages() -> str:
 
 
 def cache_folder() -> str:
+    """Whether the cache folder can be written; gives its path."""
     folder = Path(os.environ.get("AIEPIPE_CACHE_DIR") or user_cache_path("aiepipe", appauthor=False))
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,11 @@ A page is one session of bash in one folder, from top to bottom: what a command 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,10 +117,20 @@ def run(texts: list[str], folder: Path, environment: dict[str, str]) -> list[Ran
             f"printf '{_MARK}%d{_MARK}' $status",
             "(exit $status)",
         ]
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], cwd=folder, env=environment, capture_output=True, check=False
+    shell = subprocess.Popen(
+        ["bash", "-c", "\n".join(script)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
-    parts = done.stdout.decode(errors="replace").split(_MARK)
+    try:
+        printed, _ = shell.communicate()
+    finally:  # nothing that a page begins outlives it, also when the test is given up
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    parts = printed.decode(errors="replace").split(_MARK)
     return [Ran(output, int(code)) for output, code in zip(parts[0:-1:2], parts[1::2], strict=True)]
 
 

@@ -69,6 +69,7 @@ def _writing(block: Block) -> Command:
     return Command(block.line, text, (), may_fail=False)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", _with_commands(PAGES, slow=False), ids=_name)
 def test_commands_do_what_the_page_says(page: Path, folder: Path, environment: dict[str, str]) -> None:
     _check(page, _session(page, slow=False), folder, environment)

@@ -24,10 +24,11 @@ def diagnose(case: Case, *, most: int = MOST) -> tuple[Diagnosis, ...]:
     if all(d.rule in _CIRCUMSTANCES for d in found):
         found += [d for d in (off_by_rounding(case, wrong),) if d is not None]
     told = with_findings(case, wrong, found)
-    return tuple(sorted(told, key=lambda d: _ORDER[d.likelihood])[:most])
+    return tuple(sorted(told, key=lambda d: (_ORDER[d.likelihood], d.rule in _PLACES))[:most])
 
 
 # what the buffer held before says all; recomputing would only find coincidences
 _CONCLUSIVE = {"dirty-host-lines", "never-written", "not-read-back", "part-not-written", "stale"}
+_PLACES = {"one-block", "one-share"}
 # these say when or where, and leave the why open
-_CIRCUMSTANCES = {"one-batch", "one-share", "intermittent"}
+_CIRCUMSTANCES = {"one-batch", "one-block", "one-share", "intermittent"}

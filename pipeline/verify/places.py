@@ -23,6 +23,7 @@ Rule = Callable[[Case, Mask], Diagnosis | None]
 
 _SHIFTS = 64
 _SAMPLE = 512
+_SMALLEST_BLOCK = 4
 _HELD = {
     "poison": "the poison the host wrote before the run",
     "old value": "what the buffer held before the run",
@@ -146,6 +147,32 @@ def one_share(case: Case, wrong: Mask) -> Diagnosis | None:
             sure,
         )
     return None
+
+
+def one_block(case: Case, wrong: Mask) -> Diagnosis | None:
+    """Everything wrong lies in one rectangle, and fills most of it: what a core or a tile computes."""
+    places = np.argwhere(wrong)
+    if wrong.ndim < 2 or len(places) < _SMALLEST_BLOCK:
+        return None
+    low, high = places.min(axis=0), places.max(axis=0)
+    sides = [int(n) for n in high - low + 1]
+    size = math.prod(sides)
+    flat = min(sides[-2:]) < 2
+    whole_rows = sides[1:] == list(wrong.shape[1:])
+    aligned = all(a % side == 0 for a, side in zip(low.tolist(), sides, strict=True))
+    if flat or whole_rows or not aligned or 4 * len(places) < 3 * size or 2 * size > wrong.size:
+        return None
+    where = ", ".join(f"{a} to {b}" for a, b in zip(low.tolist(), high.tolist(), strict=True))
+    return case.says(
+        "one-block",
+        f"all wrong elements lie in the block [{where}] ({'x'.join(map(str, sides))}), "
+        "at a multiple of its size: a core's or a tile's share",
+        [
+            f"{len(places)} of the block's {size} elements are wrong",
+            f"the other {wrong.size - size} elements are right",
+        ],
+        Likelihood.LIKELY,
+    )
 
 
 def stale(case: Case, wrong: Mask) -> Diagnosis | None:
@@ -323,6 +350,7 @@ RULES: tuple[Rule, ...] = (
     all_zero,
     unwritten_part,
     one_share,
+    one_block,
     one_batch,
     transposed,
     shifted,

@@ -4,6 +4,7 @@ possible one where they do not."""
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from aiepipe.verdict import AccessRecord, Confidence, Likelihood, Severity, SyncFinding
 from aiepipe.verify.case import Share
@@ -91,3 +92,29 @@ def test_wrong_elements_of_both_shares_name_none() -> None:
 
 def test_the_only_share_says_nothing() -> None:
     assert all(d.rule != "one-share" for d in diagnose(seed_case(RIGHT + 1, shares=HALVES[:1])))
+
+
+def test_a_cores_block_is_named() -> None:
+    got = RIGHT.copy()
+    got[16:32, 48:64] += np.random.default_rng(7).integers(1, 99, (16, 16))
+    (found,) = [d for d in diagnose(seed_case(got)) if d.rule == "one-block"]
+    assert "[16 to 31, 48 to 63] (16x16)" in found.sentence
+    assert found.evidence == (
+        "256 of the block's 256 elements are wrong",
+        "the other 3840 elements are right",
+    )
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        (slice(15, 31), slice(48, 64)),  # not at a multiple of its size
+        (slice(16, 32), slice(None)),  # whole rows: lines, a column of the array, or a batch
+        (slice(None, None, 2), slice(None, None, 2)),  # everywhere
+        (slice(3, 4), slice(5, 6)),  # one element
+    ],
+)
+def test_other_shapes_are_no_block(where: tuple[slice, slice]) -> None:
+    got = RIGHT.copy()
+    got[where] += 1
+    assert all(d.rule != "one-block" for d in diagnose(seed_case(got)))

@@ -65,6 +65,7 @@ class MemoryPlan:
 
     left: Mapping[tuple[int, int], Variant]
     initial: Mapping[tuple[int, int], Variant]
+    columns: Sequence[Mapping[int, Variant]]
     right: Mapping[tuple[int, int], Variant]
     results: Sequence[Mapping[tuple[int, int], int]]
 
@@ -92,7 +93,11 @@ def program(plan: ArrayPlan, begin: int | None) -> VectorProgram:
         right_signed=problem.right.view.signed,
         left=places.left,
         right=places.right,
+        sums=places.sums,
         result=places.result,
+        columns=places.columns,
+        epilogue=problem.epilogue,
+        written=problem.result.view,
         steps=plan.inner.parts,
         begin=begin,
     )
@@ -120,15 +125,25 @@ def design(plan: ArrayPlan, code: bytes) -> ArrayDesign:
 
 @dataclass(frozen=True, slots=True)
 class _CorePlaces:
+    """Offsets of the buffers. `sums` are the results themselves, unless an epilogue makes these of them."""
+
     left: tuple[int, int]
     right: tuple[int, int]
     result: tuple[int, ...]
+    sums: tuple[int, ...]
+    columns: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: ArrayPlan) -> _CorePlaces:
-        sizes = [plan.left_words] * 2 + [plan.right_words] * 2 + [plan.result_words] * plan.result_buffers
+        epilogue = plan.problem.epilogue is not None
+        sizes = [plan.left_words] * 2 + [plan.right_words] * 2 + [plan.sent_words] * plan.result_buffers
+        sizes += [plan.result_words] * epilogue
+        sizes += [plan.chunk_words(operand) for operand in plan.column_operands]
         ends = list(itertools.accumulate((size * WORD_BYTES for size in sizes), initial=STACK_BYTES))
-        return cls((ends[0], ends[1]), (ends[2], ends[3]), tuple(ends[4:-1]))
+        result = tuple(ends[4 : 4 + plan.result_buffers])
+        rest = ends[4 + plan.result_buffers : -1]
+        sums = (rest[0],) if epilogue else result
+        return cls((ends[0], ends[1]), (ends[2], ends[3]), result, sums, tuple(rest[int(epilogue) :]))
 
 
 def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
@@ -143,7 +158,7 @@ def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
         if kernel.right_transposed
         else _Box(kernel.inner, kernel.columns, mode.columns, mode.right_bytes)
     )
-    result = _Box(kernel.rows, kernel.columns, mode.columns, WORD_BYTES)
+    result = _Box(kernel.rows, kernel.columns, mode.columns, plan.result_bytes)
     descriptors: dict[int, BufferDescriptor] = {}
     channels: list[Channel] = []
     for direction, channel, box, buffers, locks in (
@@ -154,12 +169,16 @@ def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
         if plan.initial is not None and channel == RIGHT_CHANNEL and direction is Direction.S2MM:
             descriptors |= _accumulating(plan, len(descriptors), right, result)
             continue
+        if plan.column_operands and channel == RIGHT_CHANNEL and direction is Direction.S2MM:
+            descriptors |= _with_columns(plan, len(descriptors), right)
+            continue
         first = len(descriptors)
         channels.append(Channel(direction, channel, first))
         for number, address in enumerate(buffers):
             following = first + (number + 1) % len(buffers)
             descriptors[first + number] = box.blocked(address, *locks, following)
     free = {Lock.LEFT_FREE: 2, Lock.RIGHT_FREE: 2, Lock.RESULT_FREE: plan.result_buffers}
+    free |= {Lock.COLUMNS_FREE: len(plan.column_operands)} if plan.column_operands else {}
     return TileDesign(
         code, {}, {lock.value: count for lock, count in free.items()}, descriptors, tuple(channels)
     )
@@ -190,6 +209,39 @@ def _accumulating(plan: ArrayPlan, first: int, right: _Box, result: _Box) -> dic
             next_bd=None,
             iteration_step=apart or 1,
             iteration_wrap=len(buffers),
+        )
+    return found
+
+
+def columns_descriptor() -> int:
+    """The core's BD for the right operand where the epilogue's operands come by its channel, too; the next
+    ones are for these. The stream starts them."""
+    return 2  # after the two of the left operand's ring
+
+
+def _with_columns(plan: ArrayPlan, first: int, right: _Box) -> dict[int, BufferDescriptor]:
+    """The BDs of the right operand's channel where the epilogue's operands come after its steps."""
+    assert first == columns_descriptor()
+    places = _CorePlaces.of(plan)
+    found = {
+        first: replace(
+            right.blocked(places.right[0], Lock.RIGHT_FREE, Lock.RIGHT_FULL, first),
+            next_bd=None,
+            iteration_step=(places.right[1] - places.right[0]) // WORD_BYTES,
+            iteration_wrap=len(places.right),
+        )
+    }
+    for number, (operand, address) in enumerate(
+        zip(plan.column_operands, places.columns, strict=True), first + 1
+    ):
+        found[number] = BufferDescriptor(
+            address=address,
+            length_words=plan.chunk_words(operand),
+            acquire_enable=True,
+            acquire_lock=Lock.COLUMNS_FREE,
+            acquire_value=-1,
+            release_lock=Lock.COLUMNS_FULL,
+            release_value=1,
         )
     return found
 
@@ -256,6 +308,7 @@ def _memory_tile(plan: ArrayPlan, column: int) -> tuple[TileDesign, MemoryPlan]:
     left: dict[tuple[int, int], Variant] = {}
     right: dict[tuple[int, int], Variant] = {}
     initial: dict[tuple[int, int], Variant] = {}
+    chunks: list[dict[int, Variant]] = []
     results: list[dict[tuple[int, int], int]] = []
     channels: list[Channel] = []
     if column < plan.core_rows:
@@ -284,11 +337,15 @@ def _memory_tile(plan: ArrayPlan, column: int) -> tuple[TileDesign, MemoryPlan]:
             initial = _operand(
                 tile, RIGHT_CHANNEL, plan.rows, plan.columns, kernel.rows, kernel.columns, False, WORD_BYTES
             )
+        for operand in plan.column_operands:
+            one, width = Split(1, 1, 1), operand.element_bytes
+            made = _operand(tile, RIGHT_CHANNEL, one, plan.columns, 1, kernel.columns, False, width)
+            chunks.append({columns: variant for (_, columns), variant in made.items()})
         for row in range(plan.core_rows):
             sends = _result(tile, plan, row, channels)
             results.append(sends)
     part = TileDesign(b"", {}, tile.locks, tile.descriptors, tuple(channels))
-    return part, MemoryPlan(left, initial, right, tuple(results))
+    return part, MemoryPlan(left, initial, tuple(chunks), right, tuple(results))
 
 
 def _operand(
@@ -346,12 +403,13 @@ def _result(
 ) -> dict[tuple[int, int], int]:
     """A core's result: taken in by a BD that runs for ever, sent on without what is beyond the edges."""
     kernel = plan.kernel
-    address, free, full = tile.memory(plan.result_words), tile.lock(1), tile.lock(0)
+    address, free, full = tile.memory(plan.sent_words), tile.lock(1), tile.lock(0)
+    size = plan.result_bytes
     take = _FIRST_RESULT_CHANNEL + core_row
     number = tile.next_number(take)
     tile.descriptors[number] = BufferDescriptor(
         address=address,
-        length_words=plan.result_words,
+        length_words=plan.sent_words,
         steps=(1, 1, 1, 1),
         wraps=(0, 0, 0),
         next_bd=number,
@@ -368,9 +426,9 @@ def _result(
             send,
             BufferDescriptor(
                 address=address,
-                length_words=rows * columns,
-                steps=(1, kernel.columns, 1, 1),
-                wraps=(columns, 0, 0),
+                length_words=rows * columns * size // WORD_BYTES,
+                steps=(1, kernel.columns * size // WORD_BYTES, 1, 1),
+                wraps=(columns * size // WORD_BYTES, 0, 0),
                 acquire_enable=True,
                 acquire_lock=full,
                 acquire_value=-1,

@@ -41,6 +41,9 @@ TILES_MAXIMUM = 20_000
 PLANS_TRIED = 20
 """Plans that are tried before the problem is given to one core's scalar code."""
 
+COLUMN_OPERANDS_MAXIMUM = 3
+"""Operands of the epilogue: with the right operand's steps they are tasks of one queue of four."""
+
 START_CYCLES = 300
 """From the first instruction until all is flowing."""
 
@@ -118,7 +121,27 @@ class ArrayPlan:
 
     @property
     def result_words(self) -> int:
+        """Of a core's sums."""
         return self.kernel.rows * self.kernel.columns
+
+    @property
+    def result_bytes(self) -> int:
+        """Of an element as it leaves the core."""
+        return WORD_BYTES if self.problem.epilogue is None else self.problem.result.element_bytes
+
+    @property
+    def sent_words(self) -> int:
+        """Of a core's tile of the result."""
+        return self.result_words * self.result_bytes // WORD_BYTES
+
+    @property
+    def column_operands(self) -> tuple[Operand, ...]:
+        """What the epilogue takes for each column, a bias for example."""
+        return () if self.problem.epilogue is None else self.problem.epilogue.operands
+
+    def chunk_words(self, operand: Operand) -> int:
+        """Of a core's columns of such an operand."""
+        return self.kernel.columns * operand.element_bytes // WORD_BYTES
 
     @property
     def outer(self) -> tuple[int, ...]:
@@ -155,21 +178,31 @@ class ArrayPlan:
     @property
     def out_cycles(self) -> int:
         """The results of a column of cores through its memory tile and shim."""
-        return self.result_words * -(-self.core_rows // 2)
+        return self.sent_words * -(-self.core_rows // 2)
+
+    @property
+    def epilogue_cycles(self) -> int:
+        """Of a tile: one bundle for each node and element, as much again for latencies and loops."""
+        epilogue = self.problem.epilogue
+        return 0 if epilogue is None else self.result_words * (len(epilogue.body.graph.nodes) + 6)
 
     @property
     def cycles(self) -> int:
         steps = self.inner.parts * self.step_cycles + (self.result_words if self.initial is not None else 0)
-        tile = max(steps, self.out_cycles + self.result_words * (self.tile_count > 1))
+        steps += self.epilogue_cycles
+        tile = max(steps, self.out_cycles + self.sent_words * (self.tile_count > 1))
         if self.result_buffers == 1 and self.tile_count > 1:
-            tile = max(tile, steps + self.result_words)
+            tile = max(tile, steps + self.sent_words)
         fill = 2 * max(self.left_words, self.right_words)
-        return START_CYCLES + fill + self.tile_count * tile + self.result_words + self.out_cycles
+        return START_CYCLES + fill + self.tile_count * tile + self.sent_words + self.out_cycles
 
     @property
     def bound(self) -> str:
         """What bounds it, in words."""
-        if self.out_cycles > self.inner.parts * self.step_cycles:
+        steps = self.inner.parts * self.step_cycles
+        if self.epilogue_cycles > max(steps, self.out_cycles):
+            return "what is fused with it, in scalar code"
+        if self.out_cycles > steps:
             return "the results' way out"
         if self.step_cycles > self.kernel_cycles:
             return "the operands' way in"
@@ -251,10 +284,40 @@ def _oriented(
     if left is None or right is None:
         return None
     right = not right  # as it is written, B's runs go along the columns
+    epilogue_grain = _epilogue_grain(problem)
+    if epilogue_grain is None:
+        return None
     left_grain, right_grain = WORD_BYTES // mode.left_bytes, WORD_BYTES // mode.right_bytes
     inner_grain = max(1 if left else left_grain, right_grain if right else 1)
-    sides = _Sides(left, right, left_grain if left else 1, 1 if right else right_grain, inner_grain)
+    column_grain = max(1 if right else right_grain, epilogue_grain)
+    sides = _Sides(left, right, left_grain if left else 1, column_grain, inner_grain)
     return problem, mode, sides, bounds
+
+
+def _epilogue_grain(problem: Contraction) -> int | None:
+    """Columns whose results, and whose operands of the epilogue, are whole words; None where rows of them
+    are not, or where an operand is there for each row."""
+    epilogue, row, column = problem.epilogue, problem.row, problem.column
+    if epilogue is None:
+        return 1
+    if isinstance(problem.initial, Operand) or len(epilogue.operands) > COLUMN_OPERANDS_MAXIMUM:
+        return None
+    grain = 1
+    for operand in (problem.result, *epilogue.operands):
+        size = operand.element_bytes
+        own = max(1, WORD_BYTES // size)
+        others = [d for d in range(len(problem.loops)) if d != column and problem.loops[d] > 1]
+        if (
+            size > WORD_BYTES
+            or operand.strides[column] != 1
+            or problem.loops[column] % own
+            or operand.view.base % own
+            or any(operand.strides[d] % own for d in others)
+            or (operand is not problem.result and problem.loops[row] > 1 and operand.strides[row])
+        ):
+            return None
+        grain = max(grain, own)
+    return grain
 
 
 def _runs_along(problem: Contraction, operand: Operand, along: int) -> bool | None:
@@ -342,14 +405,18 @@ def _whole(size: int, block: int) -> int:
 def _fits(found: ArrayPlan) -> bool:
     """Whether buffers fit into memories and numbers into fields."""
     kernel = found.kernel
-    core_words = 2 * (found.left_words + found.right_words) + found.result_buffers * found.result_words
-    memory_words = 8 * (found.left_words + found.right_words) + found.core_rows * found.result_words
+    core_words = 2 * (found.left_words + found.right_words) + found.result_buffers * found.sent_words
+    chunks = sum(found.chunk_words(operand) for operand in found.column_operands)
+    core_words += chunks + (found.result_words if found.problem.epilogue is not None else 0)
+    memory_words = 8 * (found.left_words + found.right_words + chunks)
+    memory_words += found.core_rows * found.sent_words
     if found.initial is not None:
         memory_words += 8 * found.result_words
     return (
         core_words * WORD_BYTES <= CORE_BYTES
         and memory_words * WORD_BYTES <= MEMORY_BYTES
         and found.tile_count <= TILES_MAXIMUM
+        and (not chunks or len(found.inner.sizes) == 1 or len(found.column_operands) <= 2)
         and max(found.left_words, found.right_words, found.result_words) < 1 << 14
         and kernel.steps * kernel.step_bundles <= GROUP_BUNDLES_MAXIMUM
     )

@@ -22,6 +22,7 @@ from .array_design import (
     RIGHT_CHANNEL,
     MemoryPlan,
     Variant,
+    columns_descriptor,
     initial_descriptor,
     result_channel,
 )
@@ -31,12 +32,11 @@ from .problem import Operand
 from .transfers import Dimension, Pattern, pattern
 
 ROUNDS_UNDER_WAY = 2
-_DESCRIPTORS_PER_ROUND = LIMITS[TileKind.SHIM].descriptors // ROUNDS_UNDER_WAY
 
 
 def rounds_under_way(plan: ArrayPlan) -> int:
     """Two, unless a channel's queue would have to hold more than its tasks."""
-    tasks = len(inner_runs(plan.inner)) + (plan.initial is not None)
+    tasks = len(inner_runs(plan.inner)) + (plan.initial is not None) + len(plan.column_operands)
     return ROUNDS_UNDER_WAY if ROUNDS_UNDER_WAY * tasks <= TASK_QUEUE_DEPTH else 1
 
 
@@ -108,7 +108,11 @@ def operand_pattern(
 
 def result_pattern(plan: ArrayPlan, rows: int, columns: int) -> Pattern | None:
     """Where one shim task puts a core's tile."""
-    return tile_pattern(plan, plan.problem.result, rows, columns)
+    problem, size = plan.problem, plan.result_bytes
+    if size == WORD_BYTES:
+        return tile_pattern(plan, problem.result, rows, columns)
+    pitch = problem.result.strides[problem.row] * size // WORD_BYTES
+    return pattern(((rows, pitch), (columns * size // WORD_BYTES, 1)))
 
 
 def tile_pattern(plan: ArrayPlan, operand: Operand, rows: int, columns: int) -> Pattern | None:
@@ -155,10 +159,9 @@ class _Emitter:
             self._wait()
         self.under_way += 1
         plan = self.plan
-        free = [
-            iter(range(first, first + _DESCRIPTORS_PER_ROUND))
-            for first in [number % ROUNDS_UNDER_WAY * _DESCRIPTORS_PER_ROUND] * plan.array_columns
-        ]
+        count = LIMITS[TileKind.SHIM].descriptors // rounds_under_way(plan)
+        first = number % rounds_under_way(plan) * count
+        free = [iter(range(first, first + count)) for _ in range(plan.array_columns)]
         for column in range(plan.core_columns):
             self._results(place, column, free[column])
         if plan.initial is not None:
@@ -166,6 +169,9 @@ class _Emitter:
                 self._initial(place, column, free[column], plan.initial)
         for column in range(plan.array_columns):
             self._operands(place, column, free[column])
+        if plan.column_operands:
+            for column in range(plan.core_columns):
+                self._columns(place, column, free[column])
 
     def finish(self) -> None:
         while self.under_way:
@@ -229,6 +235,30 @@ class _Emitter:
             self._first(initial, place, starts),
             tile_pattern(plan, initial, rows, columns),
         )
+
+    def _columns(self, place: Round, column: int, free: Iterator[int]) -> None:
+        """What the epilogue takes for each column, to all cores of one, after the right operand's steps."""
+        plan, problem = self.plan, self.plan.problem
+        size = plan.columns.size(place.column_part + column)
+        memory, first = TileAddress(column, MEMORY_ROW), columns_descriptor()
+        for row in range(plan.core_rows):
+            core = TileAddress(column, FIRST_COMPUTE_ROW + row)
+            self._start(core, Direction.S2MM, RIGHT_CHANNEL, first, plan.inner.parts)
+            for number in range(len(plan.column_operands)):
+                self._start(core, Direction.S2MM, RIGHT_CHANNEL, first + 1 + number)
+        for operand, variants in zip(plan.column_operands, self.memories[column].columns, strict=True):
+            self._start(memory, Direction.S2MM, RIGHT_CHANNEL, variants[size].take)
+            self._start(memory, Direction.MM2S, RIGHT_CHANNEL, variants[size].send)
+            starts = {problem.column: plan.columns.start(place.column_part + column)}
+            self._shim_task(
+                TileAddress(column, SHIM_ROW),
+                Direction.MM2S,
+                RIGHT_CHANNEL,
+                next(free),
+                operand,
+                self._first(operand, place, starts),
+                pattern(((size * operand.element_bytes // WORD_BYTES, 1),)),
+            )
 
     def _operands(self, place: Round, column: int, free: Iterator[int]) -> None:
         plan, problem, kernel = self.plan, self.plan.problem, self.plan.kernel

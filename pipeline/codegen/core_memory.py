@@ -44,6 +44,8 @@ class Lock(enum.IntEnum):
     RESULT_FREE = 4
     RESULT_FULL = 5
     RESULT_LOADED = 6
+    COLUMNS_FREE = 7
+    COLUMNS_FULL = 8
 
     @property
     def core_id(self) -> int:

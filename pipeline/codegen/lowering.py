@@ -64,6 +64,8 @@ def lower(
             found = array_lowering.lower(problem, largest_tile, cores=cores, grid=grid)
             if found is not None:
                 return Lowered(found.design, found.image, found.control, found.notes)
+            if problem.epilogue is not None:
+                raise _not_on_the_array(problem)
             if problem.result.view.element not in SCALAR_RESULTS:
                 raise _no_float(problem)
             return lower_scalar(problem, largest_tile)
@@ -73,6 +75,16 @@ def lower(
             design = _one_core(TileDesign(b"", {}, {}, {}, ()), TOKENS)
             notes = (f"{problem.op}: nothing to compute, nothing is run",)
             return Lowered(design, None, OneCoreControl(()), notes)
+
+
+def _not_on_the_array(problem: Contraction) -> UnsupportedOp:
+    return UnsupportedOp(
+        f"{problem.op} and what is fused with it do not go to the multiplier array",
+        location=problem.location,
+        remedy="give operands whose rows are whole words, and operands of the fused op that are the same for "
+        "all rows",
+        op=problem.op,
+    )
 
 
 def _no_float(problem: Contraction) -> UnsupportedOp:

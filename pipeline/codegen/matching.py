@@ -8,12 +8,15 @@ its types and its place, and says what can be lowered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import UnsupportedOp
 from ..program import Dispatch, Structured, TensorOp
 from . import scalar_body
-from .problem import Constant, Contraction, Fill, Nothing, Operand, Problem, View
+from .expressions.bodies import body_graph
+from .expressions.typed import Inexpressible
+from .problem import Constant, Contraction, Epilogue, Fill, Nothing, Operand, Problem, View
 from .views import REMEDY, Views
 
 OPERAND_ELEMENTS = {"i32": ("i8", "i16", "i32"), "f32": ("bf16",)}
@@ -49,7 +52,10 @@ class _Matcher(Views):
         value = self.fill_value(source, source.structured)
         if value is not None:
             return self.fill(source, target, value)
-        return self.contraction(source, source.structured, target)
+        fused = self.fused(source, source.structured)
+        if fused is None:
+            return self.contraction(source, source.structured, target)
+        return self.with_epilogue(source, source.structured, fused, target)
 
     # ----------------------------------------------------------------- fills
 
@@ -101,6 +107,72 @@ class _Matcher(Views):
         if left.resident and right.resident:
             raise self.unsupported(op, "a product of two constants")
         return _Product(op, structured.loops, reduction, left, right, result, incoming).with_parts()
+
+    # ----------------------------------------------------------------- epilogues
+
+    def fused(self, op: TensorOp, structured: Structured) -> TensorOp | None:
+        """The contraction whose sums `op` goes on with, element by element; None where it does not."""
+        if set(structured.iterators) != {"parallel"} or len(op.results) != 1:
+            return None
+        found = [self.producers.get(operand) for operand in op.operands[: structured.input_count]]
+        products = [
+            producer
+            for producer, map_ in zip(found, structured.maps, strict=False)
+            if producer is not None
+            and producer.structured is not None
+            and scalar_body.product(producer.structured.body) is not None
+            and map_ == structured.maps[-1]
+            and 0 not in producer.structured.loops
+        ]
+        return products[0] if len(products) == 1 else None
+
+    def with_epilogue(self, op: TensorOp, structured: Structured, product: TensorOp, target: View) -> Problem:
+        assert product.structured is not None, "a product is a linalg op"
+        total = product.results[0]
+        sums = replace(target, element=total.type.element)
+        found = self.contraction(product, product.structured, sums)
+        if not isinstance(found, Contraction):
+            raise self.unsupported(op, "an op on a sum of nothing")
+        try:
+            body = body_graph(structured.body)
+        except Inexpressible as reason:
+            raise self.unsupported(op, str(reason)) from reason
+        # loop of the op -> loop of the contraction, through the dimensions of the sums
+        loops = {
+            mine.dim: theirs.dim
+            for mine, theirs in zip(structured.maps[-1], product.structured.maps[-1], strict=True)
+            if mine.dim is not None and theirs.dim is not None
+        }
+        if len(loops) != len(structured.loops) or body.indices:
+            raise self.unsupported(op, "a result that is no permutation of its loops")
+        arguments = [
+            self.epilogue_argument(op, structured, number, loops, len(found.loops))
+            if number in body.needed and operand != total.id
+            else None
+            for number, operand in enumerate(op.operands)
+        ]
+        epilogue = Epilogue(op.name, body, op.operands.index(total.id), tuple(arguments))
+        result = replace(found.result, view=target)
+        return replace(found, result=result, epilogue=epilogue)
+
+    def epilogue_argument(
+        self, op: TensorOp, structured: Structured, number: int, loops: Mapping[int, int], count: int
+    ) -> Operand | bytes:
+        value = op.operands[number]
+        single = self.constant(value)
+        if single is not None:
+            return single
+        producer = self.producers.get(value)
+        view = None if producer is None or producer.structured is not None else self.view(value, op)
+        if view is None or view.binding is None:
+            raise self.unsupported(op, "an operand that is computed in the same dispatch")
+        own = self.operand(op, structured, number, view)
+        strides = [0] * count
+        for loop, stride in enumerate(own.strides):
+            strides[loops[loop]] = stride
+        return replace(own, strides=tuple(strides))
+
+    # ----------------------------------------------------------------- operands
 
     def factor(
         self, op: TensorOp, structured: Structured, factor: scalar_body.Factor, result: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..program import SourceLocation
+from .expressions.bodies import BodyGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,23 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What becomes of each sum before it is stored: `body` of the arguments, which are the sum (number
+    `total`), operands in terms of the contraction's loops, the bytes of one element, or None where they are
+    not needed."""
+
+    op: str
+    body: BodyGraph
+    total: int
+    arguments: tuple[Operand | bytes | None, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Those that come from memory."""
+        return tuple(argument for argument in self.arguments if isinstance(argument, Operand))
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """result[parallel loops] = initial + sum over the reduction loops of left * right, modulo 2**32.
 
@@ -88,6 +106,7 @@ class Contraction:
     right: Operand
     result: Operand
     initial: Constant | Operand
+    epilogue: Epilogue | None = None
 
     @property
     def in_place(self) -> bool:
@@ -98,7 +117,8 @@ class Contraction:
     def clobbers_operand(self) -> bool:
         """Whether the result is written over a buffer that an operand is read from."""
         target = self.result.view.binding
-        return target in (self.left.view.binding, self.right.view.binding)
+        further = () if self.epilogue is None else self.epilogue.operands
+        return target in (operand.view.binding for operand in (self.left, self.right, *further))
 
     def transposed(self) -> Contraction:
         """The same contraction with the parts of rows and columns, left and right exchanged."""
@@ -114,6 +134,7 @@ class Contraction:
             right=self.left,
             result=self.result,
             initial=self.initial,
+            epilogue=self.epilogue,
         )
 
 

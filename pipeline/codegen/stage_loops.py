@@ -8,7 +8,7 @@ innermost loop is a zero-overhead loop, unrolled where its count and the registe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ArtifactError
@@ -45,16 +45,26 @@ class StageShape:
 
 
 class StageLoops:
-    """Writes the statements of one stage. `prefix` is for labels. Raises TooFewRegisters."""
+    """Writes the statements of one stage. `prefix` is for labels; `values` are the registers that it may use
+    for values, `bases` those that hold the address of a tensor's first element. Raises TooFewRegisters."""
 
     def __init__(
-        self, nest: Nest, expression: Expression, frame: Frame, prefix: str, shape: StageShape
+        self,
+        nest: Nest,
+        expression: Expression,
+        frame: Frame,
+        prefix: str,
+        shape: StageShape,
+        *,
+        values: Sequence[str] = VALUES,
+        bases: Mapping[int, str] | None = None,
     ) -> None:
         self.nest, self.expression, self.shape = nest, expression, shape
         self.op, self.prefix = expression.op, prefix
         self.depth = len(nest.levels)
         self.frame = frame
-        self.pool = Pool(VALUES, "values at a time")
+        self.pool = Pool(tuple(values), "values at a time")
+        self.bases = bases or {}
         self.pointers = Pool(POINTERS, "tensors in one stage")
         self.modifiers = Pool(MODIFIERS, "different strides in one stage")
         self.storage = Pool(STORAGE, "loops and tensors in one stage")
@@ -266,7 +276,9 @@ class StageLoops:
 
     def _pointer(self, access: Access, depth: int) -> tuple[int, str]:
         pointer = self.pointers.take()
-        if access.base.fixed:
+        if access.tensor in self.bases:
+            self.setup.append(Statement(f"mov {pointer}, {self.bases[access.tensor]}", self._what(access)))
+        elif access.base.fixed:
             self.setup.append(Statement(f"movi {pointer}, #{access.base.constant}", self._what(access)))
         else:
             self.frame.words.append(access.base)

@@ -114,7 +114,7 @@ class _Stager(Views):
         reduction = tuple(kind == "reduction" for kind in structured.iterators)
         body = self.body(op, structured.body)
         count = structured.input_count
-        needed = _needed(body)
+        needed = body.needed
         uses = [
             self.use(op, operand, map_, structured.loops) if argument in needed else None
             for argument, (operand, map_) in enumerate(zip(op.operands, structured.maps, strict=True))
@@ -197,16 +197,3 @@ class _Stager(Views):
 
 def _shape(op: TensorOp) -> tuple[int, ...]:
     return op.results[0].type.shape if op.results else ()
-
-
-def _needed(body: BodyGraph) -> set[int]:
-    """The arguments that the results depend on."""
-    waiting = [word for result in body.results for word in result]
-    nodes: set[int] = set()
-    while waiting:
-        number = waiting.pop()
-        if number not in nodes:
-            nodes.add(number)
-            waiting += body.graph.nodes[number].operands
-    inputs = [body.graph.nodes[n].value for n in nodes if body.graph.nodes[n].op == "input"]
-    return {body.inputs[number][0] for number in inputs if number < len(body.inputs)}

@@ -30,6 +30,19 @@ class BodyGraph:
     indices: tuple[int, ...]
     results: tuple[tuple[int, ...], ...]
 
+    @property
+    def needed(self) -> frozenset[int]:
+        """The arguments that the results depend on."""
+        waiting = [word for result in self.results for word in result]
+        nodes: set[int] = set()
+        while waiting:
+            number = waiting.pop()
+            if number not in nodes:
+                nodes.add(number)
+                waiting += self.graph.nodes[number].operands
+        inputs = [self.graph.nodes[n].value for n in nodes if self.graph.nodes[n].op == "input"]
+        return frozenset(self.inputs[number][0] for number in inputs if number < len(self.inputs))
+
 
 def body_graph(body: ScalarBody) -> BodyGraph:
     """Raises Inexpressible with the op's name for what cannot be lowered."""

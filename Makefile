@@ -29,7 +29,7 @@ check: $(VENV)/.check
 # the docs site, in build/docs: every link and anchor is right, and nothing in it is fetched from elsewhere
 docs: $(VENV)/.check
 	$(BIN)/python scripts/generate_cli_reference.py --check
-	$(BIN)/mkdocs build --quiet --strict --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 	$(BIN)/python scripts/check_site.py build/docs
 
 format: $(VENV)/.check

@@ -28,22 +28,31 @@ PUBLIC: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "Commands as functions",
         "Each takes a dataclass of options, and gives what the command's `--json` shows.",
         (
-            "flows.build_run",
-            "flows.build",
-            "flows.run",
-            "flows.device",
-            "flows.inspect",
-            "flows.sync_matrix",
-            "flows.emulate",
+            "flows.build_run: BuildRunOptions build_run",
+            "flows.build: BuildOptions build",
+            "flows.run: RunOptions run",
+            "flows.device: RunSettings",
+            "flows.inspect: InspectOptions inspect",
+            "flows.sync_matrix: SyncMatrixOptions sync_matrix",
+            "flows.emulate: EmulateOptions EmulatedScript emulate",
             "flows.dump",
             "flows.disasm",
-            "flows.test",
+            "flows.test: TestOptions Test Collected collect run_tests",
             "flows.sweep",
-            "flows.doctor",
+            "flows.doctor: doctor",
         ),
     ),
     ("data", "What stages hand on", "Frozen dataclasses.", ("program", "verdict", "errors")),
-    ("pyxrt", "The emulated pyxrt", "", ("xrt.hosting", "xrt.emulation", "xrt.policy")),
+    (
+        "pyxrt",
+        "The emulated pyxrt",
+        "",
+        (
+            "xrt.hosting: Host emulated_pyxrt run_script",
+            "xrt.emulation: Settings emulation configure",
+            "xrt.policy",
+        ),
+    ),
     (
         "formats",
         "File formats",
@@ -64,9 +73,10 @@ PUBLIC: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("emulator", "The emulated array", "", ("emulator.machine",)),
     ("kernels", "Builders of MLIR", "", ("kernels.multiplication", "kernels.filling")),
     ("backends", "Backends of your own", "", ("backends.protocol",)),
-    ("pytest", "pytest", "", ("pytest_plugin",)),
+    ("pytest", "pytest", "", ("pytest_plugin: Check aiepipe_check",)),
 )
-"""What we ask others to build on: a page's name, title and sentence, modules of `aiepipe`."""
+"""What we ask others to build on: a page's name, title and sentence; modules of `aiepipe`, some with the
+names that count."""
 
 
 _INNER = ("_", "pytest_")
@@ -123,6 +133,16 @@ def _docstring_below(node: ast.stmt | None) -> str:
             return ""
 
 
+def chosen(module: str) -> tuple[str, tuple[Entry, ...]]:
+    """The docstring and the names of one of PUBLIC's modules; those that it lists, or all."""
+    name, _, names = module.partition(": ")
+    text, entries = module_entries(source_of(name).read_text(encoding="utf-8"))
+    if not names:
+        return text, entries
+    by_name = {entry.name: entry for entry in entries}
+    return text, tuple(by_name[each] for each in names.split())
+
+
 def source_of(module: str) -> Path:
     """The file of `aiepipe.MODULE`."""
     top = ROOT if module.startswith("kernels.") else ROOT / "pipeline"
@@ -138,8 +158,8 @@ def _page(title: str, sentence: str, modules: tuple[str, ...]) -> str:
     lines = [f"# {title}", ""]
     lines += [sentence, ""] if sentence else []
     for module in modules:
-        text, entries = module_entries(source_of(module).read_text(encoding="utf-8"))
-        lines += [f"## aiepipe.{module}", "", *_prose(text), ""]
+        text, entries = chosen(module)
+        lines += [f"## aiepipe.{module.partition(':')[0]}", "", *_prose(text), ""]
         for entry in entries:
             lines += [*_shown(entry), ""]
     return "\n".join(lines) + "\n"

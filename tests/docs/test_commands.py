@@ -92,3 +92,26 @@ def test_no_command_stands_where_it_is_not_run(page: Path) -> None:
         else:
             stray += [line for line in block.lines if LOOKS_LIKE_A_COMMAND.match(line.strip())]
     assert stray == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("$ echo right\nright", None),
+        ("$ echo wrong\nright", "the page shows 'right', but 'wrong'"),
+        ("$ false", "exit code 1"),
+        ("$ false\n$ echo $?\n1", None),
+        ("$ false\n$ echo $?\n2", "the page shows '2', but '1'"),
+        ("$ aiepipe build-run nowhere.mlir", "exit code 2"),
+    ],
+)
+def test_a_page_that_says_what_is_not_so_fails(
+    text: str, told: str | None, folder: Path, environment: dict[str, str]
+) -> None:
+    page = ROOT / "docs" / "made-up.md"
+    session = [Block(1, "console", None, "", tuple(text.splitlines()))]
+    if told is None:
+        _check(page, session, folder, environment)
+        return
+    with pytest.raises(pytest.fail.Exception, match=re.escape(told)):
+        _check(page, session, folder, environment)

@@ -30,9 +30,6 @@ _LEFT_BD, _RESULT_BD = 0, 1
 _MERGED_STEPS = RECORD_SLOTS // 3
 """Steps that one task may feed: the records of three such tasks are in use at a time."""
 
-SCALAR_RESULTS = ("i32",)
-"""Elements that the scalar code computes."""
-
 FILL_CHUNK_WORDS = 4096
 """A chunk of 16 KiB is sent again and again; larger ones would only make the core begin later."""
 
@@ -66,8 +63,6 @@ def lower(
                 return Lowered(found.design, found.image, found.control, found.notes)
             if problem.epilogue is not None:
                 raise _not_on_the_array(problem)
-            if problem.result.view.element not in SCALAR_RESULTS:
-                raise _no_float(problem)
             return lower_scalar(problem, largest_tile)
         case Fill():
             return _lower_fill(problem)
@@ -83,16 +78,6 @@ def _not_on_the_array(problem: Contraction) -> UnsupportedOp:
         location=problem.location,
         remedy="give operands whose rows are whole words, and operands of the fused op that are the same for "
         "all rows",
-        op=problem.op,
-    )
-
-
-def _no_float(problem: Contraction) -> UnsupportedOp:
-    return UnsupportedOp(
-        f"{problem.op} in {problem.result.view.element} does not go to the multiplier array, and scalar code "
-        "has no floats",
-        location=problem.location,
-        remedy="give bf16 operands rows of an even length",
         op=problem.op,
     )
 
@@ -119,6 +104,7 @@ def lower_scalar(contraction: Contraction, largest_tile: tuple[int, int, int] | 
         result_row=tiling.result.core_strides[problem.row],
         result_column=tiling.result.core_strides[problem.column],
         initial=problem.initial if isinstance(problem.initial, Constant) else None,
+        floats=problem.result.view.element == "f32",
         result_address=OWN_DATA_BASE + memory.result,
         result_words=tiling.result.words,
         records_address=record_address(0),

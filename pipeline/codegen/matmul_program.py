@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..isa.assembler import Label, LoopEnd, ProgramStatement, Statement
+from . import float_values
 from .core_memory import Lock
 from .problem import Constant
 
@@ -73,7 +74,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class MatmulProgram:
-    """All that the program depends on. `initial` is None where the accumulator comes from memory.
+    """All that the program depends on. `initial` is None where the accumulator comes from memory. `floats`:
+    operands are bf16 and results float32, which float_values.py multiplies.
 
     Strides are in bytes; `result_address` is the core's address of the tile of `result_words`.
     """
@@ -84,6 +86,7 @@ class MatmulProgram:
     result_row: int
     result_column: int
     initial: Constant | None
+    floats: bool
     result_address: int
     result_words: int
     records_address: int
@@ -192,6 +195,8 @@ def _setup(program: MatmulProgram) -> Iterator[ProgramStatement]:
         yield Statement(f"movi {register}, #{value}", what)
     if program.initial is not None:
         yield Statement(f"movi {_FILL}, #{program.initial.value}", "linalg.fill: the value")
+    if program.floats:
+        yield from float_values.setup()
     if len(program.shape.widths) == 1:
         yield from _width_setup(program, program.shape.widths[0])
 
@@ -288,6 +293,8 @@ def _block(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
     for column in range(width):
         load = f"lda r{_ACCUMULATORS + column}, [{_LOAD_RESULT}], {_RESULT_COLUMN}"
         yield Statement(load, "accumulator", "result")
+        if program.floats:
+            yield from float_values.load_sum(column, f"r{_ACCUMULATORS + column}")
     if shape.more:
         yield Statement(f"mov {_SCRATCH}, {_INNER}", "inner values")
         yield Statement(f"add {_SCRATCH}, {_SCRATCH}, #-1", "the last inner value loads no next one")
@@ -302,6 +309,8 @@ def _block(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
     yield from _multiply(program, width)
     yield Statement(f"add {_BLOCKS}, {_BLOCKS}, #-1", "a block is done")
     for column in range(width):
+        if program.floats:
+            yield from float_values.store_sum(column, f"r{_ACCUMULATORS + column}")
         store = f"st r{_ACCUMULATORS + column}, [{_STORE_RESULT}], {_RESULT_COLUMN}"
         yield Statement(store, "accumulator", "result")
     yield Statement(f"jnz {_BLOCKS}, block{width}", "the next block")
@@ -319,6 +328,10 @@ def _load_operands(program: MatmulProgram, width: int) -> Iterator[ProgramStatem
 
 def _multiply(program: MatmulProgram, width: int) -> Iterator[ProgramStatement]:
     """Adds the products of one inner value to the accumulators."""
+    if program.floats:
+        rights = [f"r{_RIGHT_VALUES + column}" for column in range(width)]
+        yield from float_values.multiply(f"r{_LEFT_VALUE}", rights, program.op)
+        return
     for column in range(width):
         operands = f"r{_LEFT_VALUE}, r{_RIGHT_VALUES + column}"
         yield Statement(f"mul r{_PRODUCTS + column}, {operands}", f"{program.op}: product")

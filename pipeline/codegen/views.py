@@ -14,8 +14,8 @@ from .problem import View
 
 REMEDY = (
     "the built-in backend lowers contractions (matmul, batch_matmul, matvec, or a linalg.generic that "
-    "multiplies and adds) of i8, i16 and i32 operands into i32, begun with a fill or an accumulator, or of "
-    "bf16 operands with rows of whole words into f32, begun with a fill; and "
+    "multiplies and adds) of i8, i16 and i32 operands into i32, or of bf16 operands into f32, begun with a "
+    "fill or an accumulator; and "
     "fills of elements of 1, 2, 4 or 8 bytes; give other ops to another backend (--backend)"
 )
 

@@ -39,8 +39,9 @@ def main() -> int:
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
     pairs = [pair for pair in PAIRS if ",".join(pair) in arguments.types]
-    shapes = LARGE if arguments.large else list(itertools.product(SIZES, repeat=3))
-    cases = list(itertools.product(grid(arguments.kinds, pairs, shapes), arguments.cores))
+    shapes = LARGE if arguments.large else list(itertools.product(SIZES, SIZES, SIZES))
+    cores_: list[int] = arguments.cores
+    cases = [(case, cores) for case in grid(arguments.kinds, pairs, shapes) for cores in cores_]
     random.Random(arguments.seed).shuffle(cases)  # noqa: S311  (which cases, no secret)
     if arguments.most:
         cases = cases[: arguments.most]

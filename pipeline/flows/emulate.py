@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..verdict import BuildRunReport, DeviceReport, Severity
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
-from ..xrt.emulation import Settings
+from ..xrt.emulation import Emulation, Settings
 from ..xrt.hosting import emulated_pyxrt, run_script
 from ..xrt.memory import CacheModel, cache_model
 from ..xrt.releases import LATEST, check_release
@@ -74,12 +74,17 @@ def emulate(options: EmulateOptions) -> EmulatedScript:
             f"{cache.coherency.value}, evict {cache.evict:g}, seed {settings.seed}",
         ),
         findings=host.findings,
-        warnings=tuple(dict.fromkeys(host.emulation.notes)),
+        warnings=_warnings(host.emulation),
         repeat_with=_repeat_with(options),
         seeds={"coherency": options.coherency_seed},
         versions=tool_versions(),
     )
     return EmulatedScript(exit_code, report)
+
+
+def _warnings(device: Emulation) -> tuple[str, ...]:
+    passed = (f"passed silently: {note}" for note in device.notes)
+    return tuple(dict.fromkeys((*device.failures, *passed)))
 
 
 def _on_hardware(options: EmulateOptions) -> EmulatedScript:

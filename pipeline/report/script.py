@@ -25,6 +25,6 @@ def _lines(report: BuildRunReport, *, verbose: bool) -> Iterator[Text]:
     yield Text(f"aiepipe: {found}{where}", style="bold" if report.findings else "dim")
     yield from hazard_lines(report.findings, verbose=verbose)
     for warning in report.warnings:
-        yield Text(f"passed silently: {warning}", style="yellow")
+        yield Text(warning, style="yellow")
     if report.findings and report.repeat_with:
         yield Text(f"repeat with: {report.repeat_with}", style="dim")

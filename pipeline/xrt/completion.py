@@ -36,7 +36,7 @@ class Completion:
         """A wrong call; what its run does not write is no news then."""
         self._spoiled.add(event.run)
         current = AccessRecord("call", str(event.site), event.run or None)
-        self._found.misused(event.hazard, event.of, event.detail, current, event.argument)
+        self._found.misused(event.hazard, event.of, f"{event.detail} ({event.site})", current, event.argument)
 
     def finished(self, run: int, *, completed: bool) -> None:
         """The device is done with a run."""

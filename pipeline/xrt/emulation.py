@@ -8,6 +8,7 @@ for good.
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from .events import (
     Freed,
     HostWrite,
     Misused,
+    Site,
     Via,
     call_site,
 )
@@ -84,6 +86,10 @@ class Emulation:
     random: np.random.Generator = field(init=False)
     notes: list[str] = field(default_factory=list[str])
     """What a lenient emulation let pass, with the place in the program."""
+    failures: list[str] = field(default_factory=list[str])
+    """Runs that ended otherwise than well and why, which pyxrt cannot express."""
+    executing: threading.RLock = field(default_factory=threading.RLock)
+    """One run at a time: host programs may wait in several threads."""
     commands: list[list[int]] = field(default_factory=list[list[int]])
     """Command buffers of runs that are gone, not cleared, as XRT's bo_cache keeps them."""
     aborted: str | None = None
@@ -116,11 +122,18 @@ class Emulation:
         self.notes.append(f"{call_site()}: {text}")
 
     def misused(
-        self, hazard: str, of: str, detail: str, *, argument: int | None = None, run: int = 0
+        self,
+        hazard: str,
+        of: str,
+        detail: str,
+        *,
+        argument: int | None = None,
+        run: int = 0,
+        site: Site | None = None,
     ) -> None:
-        """Tells the observers of a call that is wrong whatever the bytes are."""
+        """Tells the observers of a call that is wrong whatever the bytes are; `site` is None for this one."""
         if self.events.active:
-            self.events.emit(Misused(hazard, of, detail, call_site(), argument, run))
+            self.events.emit(Misused(hazard, of, detail, site or call_site(), argument, run))
 
     def abort(self, reason: str) -> None:
         """Real XRT calls std::abort() here; the next use of the device raises."""

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Protocol
 
 from ..errors import UsageError
@@ -28,6 +28,8 @@ from .sanitizer import Sanitizer
 from .surface import pyxrt_module
 
 MODULE = "pyxrt"
+
+_PACKAGE = Path(__file__).parent
 
 EXIT_UNCAUGHT = 1
 """What CPython returns when a program ends with an exception."""
@@ -168,10 +170,21 @@ def _exit_code(request: SystemExit) -> int:
 
 
 def _show(error: Exception, script: str) -> None:
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace or error.__traceback__)
+    """As Python does, without our frames: not those that started the program, nor pyxrt's, which has none."""
+    told = traceback.TracebackException.from_exception(error)
+    for part in _chain(told):
+        own = [number for number, frame in enumerate(part.stack) if frame.filename == script]
+        frames = part.stack[own[0] if own else 0 :]
+        theirs = [frame for frame in frames if Path(frame.filename).parent != _PACKAGE]
+        part.stack = traceback.StackSummary.from_list(theirs)
+    sys.stderr.writelines(told.format())
+
+
+def _chain(told: traceback.TracebackException) -> Generator[traceback.TracebackException]:
+    yield told
+    for other in (told.__cause__, told.__context__):
+        if other is not None:
+            yield from _chain(other)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from ..program import CallingConvention
 from .buffers import bo
 from .contexts import kernel
 from .emulation import current
-from .events import BoundArgument, RunFinished, RunObserved, RunStarted, call_site
+from .events import BoundArgument, RunFinished, RunObserved, RunStarted, Site, call_site
 from .memory import Bytes
 from .overloads import bound, choose
 from .releases import FIRST_CLASS_CONTEXTS, at_least
@@ -121,6 +121,7 @@ class Command:
         self._in_flight = False
         self._seen = True
         self._number = 0
+        self._started_at: Site | None = None
         self._list: runlist | None = None
         self.failure: DeviceError | ArtifactError | None = None
         self.summary: RunSummary | None = None
@@ -202,7 +203,9 @@ class Command:
         if self._kernel is None or self._seen or self._list is not None:
             return
         emulation = self._kernel.context.emulation
-        self._misused("L002", f"a run of '{self._kernel.image.name}' was dropped before its end was seen")
+        name = self._kernel.image.name
+        detail = f"a run of '{name}' was started and dropped before its end was seen"
+        emulation.misused("L002", name, detail, run=self._number, site=self._started_at)
         if at_least(emulation.settings.release, FIRST_CLASS_CONTEXTS):
             emulation.abort(
                 f"L002: a run of '{self._kernel.image.name}' was dropped before its end was seen; "
@@ -224,16 +227,18 @@ class Command:
         self.failure = self.summary = None
         if emulation.events.active:
             bound = tuple(self._bound_arguments(owner.image))
-            emulation.events.emit(RunStarted(self._number, owner.image.name, bound, call_site()))
+            self._started_at = call_site()
+            emulation.events.emit(RunStarted(self._number, owner.image.name, bound, self._started_at))
         owner.context.pending.append(self)
 
     def finish(self, deadline: float | None) -> None:
         """Executes this run and those that the context started before it."""
         if not self._in_flight:
             return
-        pending = self._kernel_or_error().context.pending
-        while self._in_flight:
-            pending.popleft().execute(deadline)
+        context = self._kernel_or_error().context
+        with context.emulation.executing:
+            while self._in_flight:
+                context.pending.popleft().execute(deadline)
 
     def execute(self, deadline: float | None) -> None:
         """Runs the command on the array, now."""
@@ -249,6 +254,10 @@ class Command:
             stalled = isinstance(error, EmulationError) and error.kind in _STALLED
             self._state = (
                 ert_cmd_state.ERT_CMD_STATE_TIMEOUT if stalled else ert_cmd_state.ERT_CMD_STATE_ERROR
+            )
+            emulation.failures.append(
+                f"{call_site()}: run {self._number} of '{owner.image.name}' ended {self._state.name}: {error}"
+                + (f" ({error.remedy})" if error.remedy else "")
             )
             owner.context.reset()
         except BaseException as error:  # a fault of ours, or Ctrl-C: not the program's doing

@@ -38,6 +38,7 @@ from .events import (
     RunFinished,
     RunObserved,
     RunStarted,
+    Site,
     Synced,
     Via,
     call_site,
@@ -255,6 +256,7 @@ class _Flight:
     """A started run: its number, and what its stream does to which buffers."""
 
     number: int
+    site: Site
     reads: list[tuple[_Root, int, int]]
     writes: list[tuple[_Root, int, int]]
 
@@ -275,8 +277,8 @@ def _take_off(watch: Watch, kernel: str, arguments: dict[int, object]) -> _Fligh
         if isinstance(buffer, _Buffer) and buffer.label == f"buffer {buffer.root.number}":
             what = "instructions" if argument.instructions else f"argument {argument.index}"
             buffer.label = f"{buffer.label} ({what} of {kernel})"
-    flight = _Flight(watch.number("run"), [], [])
-    watch.events.emit(RunStarted(flight.number, kernel, bound, call_site()))
+    flight = _Flight(watch.number("run"), call_site(), [], [])
+    watch.events.emit(RunStarted(flight.number, kernel, bound, flight.site))
     stream = arguments.get(first)
     if isinstance(stream, _Buffer):
         data = _stream_bytes(stream, arguments.get(first + 1))
@@ -343,10 +345,11 @@ class _Run(_Proxy):
 
     def __del__(self) -> None:
         if self.flight is not None:
-            self._misused("L002", f"a run of '{self.kernel_name}' was dropped before its end was seen")
+            detail = f"a run of '{self.kernel_name}' was started and dropped before its end was seen"
+            self._misused("L002", detail, self.flight.site)
 
-    def _misused(self, hazard: str, detail: str) -> None:
-        self.watch.events.emit(Misused(hazard, self.kernel_name, detail, call_site()))
+    def _misused(self, hazard: str, detail: str, site: Site | None = None) -> None:
+        self.watch.events.emit(Misused(hazard, self.kernel_name, detail, site or call_site()))
 
     def wait(self, *timeout: Any) -> Any:
         return self._seen(self.real.wait(*timeout))

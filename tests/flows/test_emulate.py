@@ -71,6 +71,54 @@ def test_sarif_names_the_line_of_the_program(dirty: list[str], tmp_path: Path) -
     assert place["artifactLocation"]["uri"].endswith("dirty.py")
 
 
+ENDINGS = {
+    "opcode": (
+        "run = kernel(1, stream, words.size, *data)\nprint(run.wait().name)\n",
+        0,
+        ["run 1 of 'MLIR_AIE' ended ERT_CMD_STATE_ERROR", "the firmware knows 3"],
+    ),
+    "dropped": (
+        "run = kernel(3, stream, words.size, *data)\nsys.exit('bye')\n",
+        1,
+        ["L002 error RUN_DROPPED", "dirty.py:16)"],
+    ),
+    "unset": (
+        "kernel(3, stream, words.size, *data[:2]).wait()\n",
+        1,
+        ["A006 error ARGUMENT_NEVER_SET", "dirty.py:16)"],
+    ),
+    "float": (
+        "kernel(3, stream, words.size, *data, 3.5).wait()\n",
+        1,
+        ["A005 error WRONG_VALUE", "set to float 3.5"],
+    ),
+    "threads": (
+        "import threading\n"
+        "def work():\n"
+        "    run = kernel(3, stream, words.size, *data)\n"
+        "    run.wait()\n"
+        "    data[2].sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)\n"
+        "both = [threading.Thread(target=work) for _ in range(2)]\n"
+        "[one.start() for one in both]\n"
+        "[one.join() for one in both]\n",
+        0,
+        ["S002 error DIRTY_OUTPUT_LINE"],
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_how_a_program_may_end(dirty: list[str], capfd: pytest.CaptureFixture[str], ending: str) -> None:
+    rest, code, told = ENDINGS[ending]
+    head = DIRTY.partition("kernel(3,")[0]
+    Path(dirty[0]).write_text(head + rest)
+    assert run_command(["emulate", *dirty]) == code
+    error = capfd.readouterr().err
+    assert all(part in error for part in told), error
+    assert "contexts.py" not in error  # pyxrt has no frames
+    assert "D001" not in error
+
+
 def test_a_hazard_can_fail_the_command(dirty: list[str]) -> None:
     assert run_command(["emulate", "--fail-on", "hazard", *dirty, "0"]) == 5
     assert run_command(["emulate", "--fail-on", "hazard", "--suppress", "S002", *dirty, "0"]) == 0

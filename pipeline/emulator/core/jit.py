@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...isa.semantics.registers import register
 from .block import WINDOW_BYTES
 from .choices import MAX_CASES
 from .emission import STATUS_BUDGET, STATUS_DISPATCH, STATUS_FAULT, STATUS_LOOP, STATUS_STEP
-from .flight import restore, save
+from .flight import Item, restore, save
 from .places import Place
 from .plain import PlainEngine
 from .port import CoreStop
 from .program import CannotIssue, Program
 from .regions import CompiledRegion, RegionStore, Request
-from .state import BUNDLE_BASE, EXIT_PC, EXIT_SHAPE, FUEL, State
+from .state import BUNDLE_BASE, EXIT_PC, EXIT_SHAPE, FUEL, REGISTERS, State
+
+_LOOP_END = REGISTERS + register("LE").offset
 
 _CATCH_UP = 2 * WINDOW_BYTES
 """Bundles after which a way back into known blocks is no longer expected."""
@@ -34,6 +37,14 @@ class _Entry:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    region: CompiledRegion
+    shape: int
+    pc: int
+    flight: list[Item]
+
+
 class JitEngine:
     """Runs what `plain` would, with the same results. `plain` holds pc, what is in flight, and the count."""
 
@@ -43,6 +54,10 @@ class JitEngine:
         self._plain = plain
         self._store = store
         self._entries: dict[Place, _Entry] = {}
+        self._left: _Exit | None = None
+        """Where compiled code came back last."""
+        self._resumed: dict[tuple[int, int, int], tuple[CompiledRegion, _Entry]] = {}
+        """Entries by region (its id, so it is kept), shape and pc of where compiled code came back."""
         self._loop_ends: frozenset[int] = frozenset({0})
         self._learned: dict[str, frozenset[int]] = {}
         self._regions: list[str] = []
@@ -52,7 +67,8 @@ class JitEngine:
         plain.observe = self._observe
 
     def program_changed(self) -> None:
-        self._entries.clear()
+        self._forget()
+        self._left = None
         self._loop_ends = frozenset({0})
         self._learned = {}
         self._regions.clear()
@@ -91,13 +107,35 @@ class JitEngine:
 
     def _entry(self) -> _Entry | None:
         """The compiled block to go on with; None where the plain engine has to do the next bundle."""
-        place = Place(self._plain.pc, tuple(item.key for item in self._plain.flight))
-        loop_end = self._state.read_scalar("LE")
+        loop_end = self._state.word(_LOOP_END)
         if loop_end not in self._loop_ends:
             if len(self._loop_ends) >= _MAX_LOOP_ENDS:
                 return None
-            self._entries.clear()
+            self._forget()
             self._loop_ends |= {loop_end}
+        left = self._left
+        if left is None or not self._unmoved(left):
+            return self._entry_at_place()
+        key = id(left.region), left.shape, left.pc
+        known = self._resumed.get(key)
+        if known is not None:
+            self._behind = 0
+            return known[1]
+        entry = self._entry_at_place()
+        if entry is not None:
+            self._resumed[key] = left.region, entry
+        return entry
+
+    def _unmoved(self, left: _Exit) -> bool:
+        """Nothing has been done since compiled code came back: a bundle makes a new list."""
+        return self._plain.flight is left.flight and self._plain.pc == left.pc
+
+    def _forget(self) -> None:
+        self._entries.clear()
+        self._resumed.clear()
+
+    def _entry_at_place(self) -> _Entry | None:
+        place = Place(self._plain.pc, tuple(item.key for item in self._plain.flight))
         entry = self._entries.get(place)
         if entry is None and not self._behind and len(self._regions) < _MAX_REGIONS:
             if self._program.issue(place.pc).ports:
@@ -122,13 +160,16 @@ class JitEngine:
 
     def _enter(self, entry: _Entry, fuel: int) -> int:
         plain, state, region = self._plain, self._state, entry.region
-        save(plain.flight, state, self._program)
+        if self._left is None or not self._unmoved(self._left):
+            save(plain.flight, state, self._program)
         state.set_long(FUEL, fuel)
         state.set_long(BUNDLE_BASE, plain.bundles + fuel)
         status = region.function(state.address, entry.number)
         plain.bundles += fuel - state.long(FUEL)
         plain.pc = state.word(EXIT_PC)
-        plain.flight = restore(region.shapes[state.word(EXIT_SHAPE)], state, self._program)
+        shape = state.word(EXIT_SHAPE)
+        plain.flight = restore(region.shapes[shape], state, self._program)
+        self._left = _Exit(region, shape, plain.pc, plain.flight)
         return status
 
     def _repeat(self) -> None:
@@ -145,4 +186,4 @@ class JitEngine:
         known = self._learned.get(choice, frozenset())
         if key not in known and len(known) < MAX_CASES:
             self._learned[choice] = known | {key}
-            self._entries.clear()
+            self._forget()

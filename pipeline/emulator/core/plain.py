@@ -261,6 +261,8 @@ class PlainEngine:
 
     def _port_value(self, node: Value, environment: dict[Value, PlainValue]) -> PlainValue:
         """A port's argument: it depends on registers only."""
+        if node.name == "constant":
+            return plain_constant(node)
         stack = [node]
         while stack:
             current = stack.pop()

@@ -96,6 +96,8 @@ class State:
         start = -self.buffer.ctypes.data % 64
         self.buffer = self.buffer[start : start + STATE_BYTES]
         self.view = self.buffer.data
+        self.address: int = self.buffer.ctypes.data
+        """Where the buffer is, for compiled code."""
         self.memories: dict[int, memoryview] = {}
         self._arrays = tuple(memories)
         pointers = self.buffer[POINTER_TABLE:FUEL].view(np.uint64)
@@ -130,11 +132,6 @@ class State:
         reg = register(name)
         start = REGISTERS + reg.offset
         self.view[start : start + reg.size] = encode(reg.type, value)
-
-    @property
-    def address(self) -> int:
-        """Where the buffer is, for compiled code."""
-        return self.buffer.ctypes.data
 
     def long(self, offset: int) -> int:
         """A signed 64-bit header field."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..verdict import AccessRecord
+from ..verdict import AccessRecord, Confidence
 from .events import BoundArgument, Misused, Site
 from .findings import Findings
 from .flights import Flight, Flights
@@ -31,6 +31,7 @@ class Completion:
         self._has_views = has_views
         self._spoiled: set[int] = set()
         self._idle: dict[int, Flight] = {}
+        self._unreached: dict[int, Flight] = {}
 
     def misused(self, event: Misused) -> None:
         """A wrong call; what its run does not write is no news then."""
@@ -43,6 +44,7 @@ class Completion:
         flight = self._flights.get(run)
         if flight is None:
             return
+        self._reached(flight, completed=completed)
         if completed:
             self._unwritten(flight)
             self._nothing_written(flight)
@@ -91,6 +93,27 @@ class Completion:
         for argument in flight.arguments:
             if not argument.instructions:
                 self._idle[argument.allocation] = flight
+
+    def _reached(self, flight: Flight, *, completed: bool) -> None:
+        """Remembers which buffers a run that failed has left as they were: their results never came."""
+        wrote = {allocation for allocation, _, _ in flight.wrote}
+        for argument in flight.arguments:
+            self._unreached.pop(argument.allocation, None)
+            if not completed and not argument.instructions and argument.allocation not in wrote:
+                self._unreached[argument.allocation] = flight
+
+    def read_back(self, allocation: int, offset: int, length: int, site: Site) -> None:
+        """The host syncs a buffer from the device: S012 where its last run failed before it wrote there."""
+        flight, shadow = self._unreached.get(allocation), self._shadows.get(allocation)
+        if flight is not None and shadow is not None:
+            self._found.report(
+                "S012",
+                shadow,
+                ((offset, length),),
+                prior=AccessRecord("start", str(flight.site), flight.number),
+                current=AccessRecord("sync from device", str(site)),
+                confidence=Confidence.POSSIBLE,
+            )
 
     def looked_at(self, allocation: int, site: Site) -> None:
         """The host reads a buffer, or syncs it to read it: it expects a result there."""

@@ -137,6 +137,8 @@ class Sanitizer:
             case Synced():
                 if event.direction is Direction.FROM_DEVICE:
                     self._completion.looked_at(event.allocation, event.site)
+                    at = event.offset_bytes, event.length_bytes
+                    self._completion.read_back(event.allocation, *at, event.site)
                 self._synced(event)
             case RunStarted():
                 self._flights.add(Flight(event.run, event.arguments, event.site, event.kernel))

@@ -34,6 +34,11 @@ def nothing(memory: DeviceMemory, addresses: Sequence[int]) -> None:
     memory.read(addresses[0], SIZE)
 
 
+def fail_at_once(memory: DeviceMemory, addresses: Sequence[int]) -> None:
+    """Writes nothing and waits for ever."""
+    raise EmulationError("waits for lock 1", kind="deadlock")
+
+
 def fail(memory: DeviceMemory, addresses: Sequence[int]) -> None:
     """Writes half of its output, then waits for ever."""
     memory.write(addresses[1], memory.read(addresses[0], 128))

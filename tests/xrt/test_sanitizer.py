@@ -31,7 +31,7 @@ from aiepipe.xrt.runner import run_program
 from aiepipe.xrt.sanitizer import Sanitizer
 
 from .fake_silicon import FakeSilicon, fake_xclbin
-from .hazard_host import SIZE, Host, copy, copy_half, fail, host_of, nothing
+from .hazard_host import SIZE, Host, copy, copy_half, fail, fail_at_once, host_of, nothing
 from .hazard_programs import (
     a_line_synced_for_a_line,
     both_halves_of_the_input_synced,
@@ -107,7 +107,9 @@ Program = Callable[[Host], None]
 
 @pytest.fixture
 def device(tmp_path: Path) -> Generator[Emulation]:
-    fake = FakeSilicon({"copy": copy, "copy_half": copy_half, "fail": fail, "nothing": nothing})
+    fake = FakeSilicon(
+        {"copy": copy, "copy_half": copy_half, "fail": fail, "fail_at_once": fail_at_once, "nothing": nothing}
+    )
     with emulation(Settings(silicon=fake)) as current:
         (tmp_path / "x.xclbin").write_bytes(fake_xclbin("MLIR_AIE", buffers=2))
         yield current
@@ -133,6 +135,7 @@ WITH: list[tuple[str, Program, str]] = [
     ("S010", synced_before_the_wait, "copy"),
     ("S011", input_synced_from_the_device, "copy"),
     ("S012", failed_run_read_back, "fail"),
+    ("S012", failed_run_read_back, "fail_at_once"),
     ("S013", windows_in_one_line, "copy_half"),
     ("S014", nobody_wrote_the_input, "copy"),
     ("S016", one_buffer_as_input_and_output, "copy"),
@@ -171,6 +174,7 @@ WITHOUT: list[tuple[Program, str]] = [
     (half_of_the_output_read_back_and_used, "copy"),
     (input_synced_both_ways, "copy"),
     (failed_run_left_alone, "fail"),
+    (failed_run_left_alone, "fail_at_once"),
     (windows_in_lines_of_their_own, "copy_half"),
     (two_runs_one_wait, "copy"),
     (output_written_as_declared, "copy_half"),

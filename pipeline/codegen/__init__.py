@@ -50,7 +50,7 @@ def _lowered(dispatch: Dispatch, options: CompileOptions) -> Lowered:
         staged = stage(dispatch)
         if staged is None:
             raise
-        found = lower_stages(staged)
+        found = lower_stages(staged, cores=options.cores, grid=options.grid)
         return Lowered(found.design, found.image, found.control, (*found.notes, f"not as one op: {reason}"))
 
 

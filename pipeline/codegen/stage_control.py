@@ -1,9 +1,9 @@
 """The instruction stream of a staged dispatch: per step a frame of numbers, and the step's transfers.
 
-A step's transfers into the core are one chain of BDs on the shim and one in the core, on channel 0 each, and
-so are its results on the way out. Steps take turns with two sets of BDs and two frames; before a step the
-results of the last but one are waited for (of the last one, where results are merged), so that all that it
-used is free again. BDs that are as they were are not written again.
+A step's transfers into the core are one chain of BDs on the shim and one in the core, and so are its results
+on the way out. Steps take turns over the lanes (stage_lanes.py), and in each lane with two sets of BDs and
+two frames; before a step the results of the lane's last but one are waited for (of the last one, where
+results are merged), so that all that it used is free again. BDs that are as they were are not written again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..formats.txn import BlockWrite, DdrPatch, Operation, Sync, Transaction, Wr
 from ..npu.descriptors import BufferDescriptor, descriptor_offset, encode
 from ..npu.limits import LIMITS
 from ..npu.registers import register
-from ..npu.topology import OWN_DATA_BASE, Direction, TileAddress, TileKind
+from ..npu.topology import OWN_DATA_BASE, SHIM_ROW, Direction, TileAddress, TileKind
 from .control import AXI_CACHE, BURST_CODE, DDR_APERTURE, DEVICE_COLUMNS, TRANSLATED_ARGUMENTS
-from .routes import CORE, SHIM
 from .stage_forms import Transfer
+from .stage_lanes import Lane
 from .stage_numbers import Frame
 from .stage_program import IN_FREE, IN_FULL, OUT_FREE, OUT_FULL, frame_address
 from .stage_tiling import FRAME_SLOTS, StageTiling, Step
@@ -58,22 +58,27 @@ class StageControl:
 
     tiling: StageTiling
     frame: Frame
+    lanes: tuple[Lane, ...]
 
     def transaction(self, positions: Mapping[int, int]) -> Transaction:
         """The stream; `positions` are the kernel's arguments by binding."""
-        emitter = _Emitter(self, positions)
-        last = self.tiling.step_count - 1
+        operations: list[Operation] = []
+        emitters = [_LaneEmitter(self, lane, positions, operations) for lane in self.lanes]
+        count = len(emitters)
         for number, step in enumerate(self.tiling.steps()):
-            emitter.step(number, step, last=number == last)
-        emitter.finish()
-        return Transaction(tuple(emitter.operations), columns=DEVICE_COLUMNS)
+            last = number + count >= self.tiling.step_count
+            emitters[number % count].step(number // count, step, last=last)
+        for emitter in emitters:
+            emitter.finish()
+        return Transaction(tuple(operations), columns=DEVICE_COLUMNS)
 
 
 @dataclass(slots=True)
-class _Emitter:
+class _LaneEmitter:
     control: StageControl
+    lane: Lane
     positions: Mapping[int, int]
-    operations: list[Operation] = field(default_factory=list[Operation])
+    operations: list[Operation]
     written: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     under_way: int = 0
 
@@ -84,12 +89,12 @@ class _Emitter:
         slot = number % FRAME_SLOTS
         transfers = step_transfers(tiling, step)
         self._frame(slot, step, following=0 if last else (slot + 1) % FRAME_SLOTS)
-        first = slot * TRANSFERS_MAXIMUM
-        middle = first + len(transfers.leaving)
+        first, leaving = slot * TRANSFERS_MAXIMUM, len(transfers.leaving)
         self._core_chain(transfers.leaving, first, Direction.MM2S, (OUT_FULL, OUT_FREE))
-        self._core_chain(transfers.arriving, middle, Direction.S2MM, (IN_FREE, IN_FULL))
+        self._core_chain(transfers.arriving, first + leaving, Direction.S2MM, (IN_FREE, IN_FULL))
+        first = self.lane.first_descriptor + slot * self.lane.slot_descriptors
         self._shim_chain(transfers.leaving, first, Direction.S2MM, token=True)
-        self._shim_chain(transfers.arriving, middle, Direction.MM2S, token=False)
+        self._shim_chain(transfers.arriving, first + leaving, Direction.MM2S, token=False)
         self.under_way += 1
 
     def finish(self) -> None:
@@ -97,7 +102,7 @@ class _Emitter:
             self._wait()
 
     def _wait(self) -> None:
-        self.operations.append(Sync(SHIM.column, SHIM.row, Direction.S2MM.value, 0))
+        self.operations.append(Sync(self.lane.column, SHIM_ROW, Direction.S2MM.value, self.lane.level))
         self.under_way -= 1
 
     def _frame(self, slot: int, step: Step, following: int) -> None:
@@ -106,7 +111,8 @@ class _Emitter:
         for number, store in enumerate(tiling.staged.stores):
             skips[store.tensor] = tiling.store(number, step).skip_bytes
         words = [*self.control.frame.values(step, skips), frame_address(following)]
-        self._block(CORE.address(frame_address(slot) - OWN_DATA_BASE), tuple(w & 0xFFFFFFFF for w in words))
+        address = self.lane.core.address(frame_address(slot) - OWN_DATA_BASE)
+        self._block(address, tuple(word & 0xFFFFFFFF for word in words))
 
     def _core_chain(
         self,
@@ -129,12 +135,12 @@ class _Emitter:
                 release_lock=release,
                 release_value=1,
             )
-            address = CORE.address(descriptor_offset(TileKind.COMPUTE, number))
+            address = self.lane.core.address(descriptor_offset(TileKind.COMPUTE, number))
             words = encode(TileKind.COMPUTE, descriptor)
             if self.written.get(address) != words:
                 self.written[address] = words
                 self._block(address, words)
-        self._push(CORE, direction, first)
+        self._push(self.lane.core, 0, direction, first)
 
     def _shim_chain(
         self, transfers: Sequence[tuple[Transfer, int]], first: int, direction: Direction, *, token: bool
@@ -149,27 +155,31 @@ class _Emitter:
                 burst_code=BURST_CODE,
                 axi_cache=AXI_CACHE,
             )
-            address = SHIM.address(descriptor_offset(TileKind.SHIM, number))
+            address = self.lane.shim.address(descriptor_offset(TileKind.SHIM, number))
             self._block(address, encode(TileKind.SHIM, descriptor))
             argument = self.positions[transfer.binding]
             aperture = DDR_APERTURE if argument >= TRANSLATED_ARGUMENTS else 0
             self.operations.append(DdrPatch(address + 4, argument, transfer.offset_bytes + aperture))
-        self._push(SHIM, direction, first, token=token)
+        self._push(self.lane.shim, self.lane.level, direction, first, token=token)
 
     def _block(self, address: int, words: tuple[int, ...]) -> None:
         self.operations.append(BlockWrite(address, words))
 
-    def _push(self, tile: TileAddress, direction: Direction, first: int, *, token: bool = False) -> None:
+    def _push(
+        self, tile: TileAddress, channel: int, direction: Direction, first: int, *, token: bool = False
+    ) -> None:
         queue = register(tile.kind, f"DMA_{direction.name}_START_QUEUE")
         value = queue.encode(START_BD_ID=first, ENABLE_TOKEN_ISSUE=int(token))
-        self.operations.append(Write32(tile.address(queue.at(0)), value))
+        self.operations.append(Write32(tile.address(queue.at(channel)), value))
 
 
-def explained(tiling: StageTiling) -> Iterator[str]:
+def explained(tiling: StageTiling, cores: int) -> Iterator[str]:
     """For --explain."""
     staged = tiling.staged
     ops = ", ".join(stage.op for stage in staged.stages)
-    yield f"{staged.name}: {len(staged.stages)} stages ({ops}) on one core, scalar code"
+    stages = f"{len(staged.stages)} stage{'s' * (len(staged.stages) > 1)}"
+    where = "one core" if cores == 1 else f"{cores} cores"
+    yield f"{staged.name}: {stages} ({ops}) on {where}, scalar code"
     sizes = " x ".join(map(str, tiling.axes.sizes)) or "1"
     tiles = " x ".join(map(str, tiling.tiles)) or "1"
     yield f"tile {tiles} of {sizes}, in {tiling.step_count} steps"

@@ -31,6 +31,9 @@ from .stage_registers import (
 _UNROLLED_NODES = 48
 """Nodes of all copies of a body together, at most."""
 
+_BLOCK_STATEMENTS = 80
+"""Of one basic block; the scheduler's time grows with the square of it."""
+
 _LOADS = {1: "lda.s8", 2: "lda.s16", 4: "lda", 8: "lda"}
 _STORES = {1: "st.s8", 2: "st.s16", 4: "st", 8: "st"}
 _WORD = 4
@@ -98,8 +101,20 @@ class StageLoops:
             self._keep(self._innermost_trip)
             self.setup.append(Statement(f"movxm ls, #{self.prefix}_inner", ""))
             self.setup.append(Statement(f"movxm le, #{self.prefix}_inner_end", ""))
-        body = list(self._level(0))
+        body = list(self._parted(self._level(0)))
         return [*self.setup, *body]
+
+    def _parted(self, statements: Iterator[ProgramStatement]) -> Iterator[ProgramStatement]:
+        """With labels that nobody branches to, so that no block is too long to be scheduled quickly."""
+        length, parts = 0, 0
+        for statement in statements:
+            if isinstance(statement, Label | LoopEnd):
+                length = 0
+            elif length == _BLOCK_STATEMENTS:
+                yield Label(f"{self.prefix}_part{parts}")
+                length, parts = 0, parts + 1
+            length += 1
+            yield statement
 
     @property
     def _result_depth(self) -> int:

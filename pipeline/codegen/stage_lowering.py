@@ -1,4 +1,4 @@
-"""The general path: any dispatch of linalg ops, as stages in scalar code on one core."""
+"""The general path: any dispatch of linalg ops, as stages in scalar code, its tiles shared out to cores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..errors import UnsupportedOp
 from ..isa.assembler import CodeImage
 from ..npu.limits import WORD_BYTES
 from .configuration import Design, TileDesign
-from .routes import CORE, TOKENS, from_core, to_core
 from .stage_control import TRANSFERS_MAXIMUM, StageControl, arrival_count, explained
+from .stage_lanes import connections, lanes
 from .stage_program import IN_FREE, OUT_FREE, stage_program
 from .stage_tiling import StageTiling, choose_tiles
 from .stages import Staged
@@ -26,9 +26,11 @@ class StageLowered:
     notes: tuple[str, ...]
 
 
-def lower_stages(staged: Staged) -> StageLowered:
-    """Raises UnsupportedOp for what does not fit into a core or its DMAs."""
-    tiling = choose_tiles(staged)
+def lower_stages(staged: Staged, *, cores: int = 1, grid: tuple[int, int] | None = None) -> StageLowered:
+    """On up to `cores` cores, or within `grid`. Raises UnsupportedOp for what does not fit into a core or its
+    DMAs."""
+    tiling = choose_tiles(staged, lambda found: len(lanes(found, cores, grid)))
+    used = lanes(tiling, cores, grid)
     arrivals = arrival_count(tiling)
     if not 1 <= arrivals <= TRANSFERS_MAXIMUM - len(staged.stores):
         raise _too_many(tiling, arrivals)
@@ -40,9 +42,11 @@ def lower_stages(staged: Staged) -> StageLowered:
         descriptors={},
         channels=(),
     )
-    design = Design({CORE: core}, (*to_core(0), *from_core(0), *TOKENS))
-    notes = (*explained(tiling), f"program: {len(program.image.code)} bytes")
-    return StageLowered(design, program.image, StageControl(tiling, program.frame), notes)
+    tiles = {lane.core: core for lane in used}
+    columns = 1 + max(lane.column for lane in used)
+    design = Design(tiles, tuple(dict.fromkeys(connections(used))), columns)
+    notes = (*explained(tiling, len(used)), f"program: {len(program.image.code)} bytes")
+    return StageLowered(design, program.image, StageControl(tiling, program.frame, used), notes)
 
 
 def _data(tiling: StageTiling) -> Iterator[tuple[int, bytes]]:
@@ -51,12 +55,11 @@ def _data(tiling: StageTiling) -> Iterator[tuple[int, bytes]]:
     for number, tensor in enumerate(tiling.staged.tensors):
         if tensor.view is not None and tensor.view.data is not None:
             yield tiling.addresses[number], tensor.view.data
-    for store in tiling.staged.stores:
-        form = tiling.forms[store.tensor]
-        last = sum((n - 1) * s for n, s in zip(form.extents, form.strides, strict=True))
-        end = tiling.addresses[store.tensor] + last + store.view.element_bytes
-        if end % WORD_BYTES:
-            yield end // WORD_BYTES * WORD_BYTES, bytes(WORD_BYTES)
+    *_, last = tiling.steps()
+    for number, store in enumerate(tiling.staged.stores):
+        if not tiling.forms[store.tensor].regular:
+            words = tiling.store(number, last).core.length_words
+            yield tiling.addresses[store.tensor] + WORD_BYTES * (words - 1), bytes(WORD_BYTES)
 
 
 def _too_many(tiling: StageTiling, arrivals: int) -> UnsupportedOp:

@@ -1,13 +1,14 @@
 """The tiles of a staged dispatch: one size per axis, so that all tensors of a step fit into a core's memory.
 
-At an axis' end the last tile is smaller. The cost that is least is the stream's: a step costs some hundred
-cycles of control, and a word one cycle each way.
+At an axis' end the last tile is smaller. What costs least is chosen: a step costs some hundred cycles of
+control, a word one cycle, an iteration about one per node of its body; several cores share the steps.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..errors import UnsupportedOp
@@ -28,7 +29,11 @@ BUFFER_BYTES = LIMITS[TileKind.COMPUTE].data_memory_bytes - FIRST_BUFFER
 STEPS_MAXIMUM = 20_000
 """The instruction stream has some 500 bytes a step, and is kept in one buffer of the host."""
 
-STEP_CYCLES = 400
+STREAM_CYCLES = 100
+STEP_CYCLES = 300
+ITERATION_CYCLES = 6
+"""The cost model's: of the stream per step, of a step beside its words, of an iteration beside its nodes."""
+
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048, 4096)
 _TRIED = 40
 """Tile sizes that fit, of which the cheapest is taken; those of the fewest steps come first."""
@@ -97,8 +102,9 @@ class StageTiling:
         return found
 
 
-def choose_tiles(staged: Staged) -> StageTiling:
-    """The cheapest tiling. Raises UnsupportedOp where none fits."""
+def choose_tiles(staged: Staged, lanes: Callable[[StageTiling], int]) -> StageTiling:
+    """The cheapest tiling, where `lanes` says on how many cores it is computed. Raises UnsupportedOp where
+    none fits."""
     axes = axes_of(staged)
     candidates = sorted(
         itertools.product(*(_sizes(staged, axes, axis) for axis in range(len(axes.sizes)))),
@@ -110,7 +116,7 @@ def choose_tiles(staged: Staged) -> StageTiling:
             break
         tiling = _tiling(staged, axes, tiles)
         if tiling is not None:
-            found.append((_cost(tiling), tiling))
+            found.append((_cost(tiling, lanes(tiling)), tiling))
     if not found:
         raise _does_not_fit(staged)
     return min(found, key=lambda entry: entry[0])[1]
@@ -219,10 +225,19 @@ def _count(axes: Axes, tiles: tuple[int, ...]) -> int:
     return count
 
 
-def _cost(tiling: StageTiling) -> int:
+def _cost(tiling: StageTiling, lanes: int) -> int:
+    """Cycles: of the stream for all steps, of the lanes for their share of words and of iterations."""
     moved = [*tiling.loads, *(store.tensor for store in tiling.staged.stores)]
     words = sum(tiling.forms[tensor].size_bytes // WORD_BYTES for tensor in moved)
-    return tiling.step_count * (STEP_CYCLES * (1 + tiling.serial) + words * (1 + tiling.serial))
+    iterations = 0
+    for stage, placed in zip(tiling.staged.stages, tiling.axes.loops, strict=True):
+        trips = (
+            size if axis is None else tiling.tiles[axis]
+            for size, axis in zip(stage.loops, placed, strict=True)
+        )
+        iterations += math.prod(trips) * (len(stage.body.graph.nodes) + ITERATION_CYCLES)
+    turns = -(-tiling.step_count // lanes)
+    return tiling.step_count * STREAM_CYCLES + turns * (STEP_CYCLES + words + iterations)
 
 
 def _does_not_fit(staged: Staged) -> UnsupportedOp:

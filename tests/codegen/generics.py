@@ -78,11 +78,11 @@ def expected(body: ScalarBody, arguments: Sequence[Array], result: int = 0) -> A
     return memory(evaluator.value(at, widened), evaluator.element(at))
 
 
-def check_elementwise(dispatch: Dispatch, body: ScalarBody, seed: int = 1) -> None:
+def check_elementwise(dispatch: Dispatch, body: ScalarBody, seed: int = 1, cores: int = 1) -> None:
     """Runs it twice with the emulator's checks and compares with the reference, bit for bit but for NaN."""
     buffers = [drawn(binding.type, seed + binding.index) for binding in dispatch.bindings]
     want = expected(body, buffers)
-    found = execute(compile_dispatch(dispatch, CompileOptions()), buffers, repeat=2, check=True)
+    found = execute(compile_dispatch(dispatch, CompileOptions(cores=cores)), buffers, repeat=2, check=True)
     for run in found.runs:
         assert_same(run[-1], want)
 

@@ -53,8 +53,9 @@ CONVERSIONS = [
 SHAPES = ((1,), (13,), (1023,), (1024,), (1025,), (9001,), (1, 517), (517, 1), (7, 11, 13))
 
 
-def check(dispatch: Dispatch, op: ScalarOp, element: str, operands: int = 2) -> None:
-    check_elementwise(dispatch, ScalarBody((element,) * operands + (op.element,), (op,), (operands + 1,)))
+def check(dispatch: Dispatch, op: ScalarOp, element: str, operands: int = 2, cores: int = 1) -> None:
+    body = ScalarBody((element,) * operands + (op.element,), (op,), (operands + 1,))
+    check_elementwise(dispatch, body, cores=cores)
 
 
 @pytest.mark.parametrize("element", ["i1", "i8", "i16", "i32", "i64"])
@@ -95,9 +96,26 @@ def test_conversions(name: str, source: str, target: str) -> None:
 
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64", "bf16", "f32"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_shapes(shape: tuple[int, ...], element: str) -> None:
+def test_shapes_on_all_cores_that_share(shape: tuple[int, ...], element: str) -> None:
     op = ScalarOp("arith.maximumf" if dtypes.is_float(element) else "arith.subi", (0, 1), element)
-    check(elementwise(element, shape, op), op, element)
+    check(elementwise(element, shape, op), op, element, cores=16)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 5, 8])
+def test_steps_are_shared_out_to_cores(cores: int) -> None:
+    """Each lane has a shim channel of its own: there are eight."""
+    op = ScalarOp("arith.addi", (0, 1), "i32")
+    dispatch = elementwise("i32", (4001,), op)
+    artifact = compile_dispatch(dispatch, CompileOptions(cores=cores))
+    assert len([name for name in artifact.files if name.endswith(".elf")]) == cores
+    check(dispatch, op, "i32", cores=cores)
+
+
+@pytest.mark.parametrize(("grid", "cores"), [((1, 4), 4), ((2, 1), 2), ((4, 2), 4)])
+def test_a_grid_bounds_the_cores(grid: tuple[int, int], cores: int) -> None:
+    dispatch = elementwise("i32", (4001,), ScalarOp("arith.addi", (0, 1), "i32"))
+    artifact = compile_dispatch(dispatch, CompileOptions(grid=grid))
+    assert len([name for name in artifact.files if name.endswith(".elf")]) == cores
 
 
 @pytest.mark.parametrize("element", ["i8", "i16", "i32"])

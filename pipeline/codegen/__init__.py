@@ -7,7 +7,8 @@ configure configuration.py CDO commands (routes.py)
 control   control.py       the instruction stream
 package   packaging.py     PDI, core ELF, xclbin, listings
 
-What is neither one contraction nor one fill goes the general way, in scalar code on one core:
+What is fused after a contraction runs on each core's sums (array_epilogue.py). What is neither a contraction
+nor a fill goes the general way, in scalar code on up to eight cores (stage_lanes.py):
 
 stage     staging.py       linalg ops to loop nests over tensors (stages.py, expressions/)
 tile      stage_tiling.py  which dimensions are the same (axes.py), how tiles stand in memory (stage_forms.py)

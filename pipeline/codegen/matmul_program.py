@@ -26,7 +26,7 @@ BLOCK_COLUMNS = 8
 
 LOAD_BUNDLES = 7
 
-# the cost model's bundles, measured on the emulator (scripts/bench_matmul.py)
+# the cost model's bundles, measured on the emulator (scripts/bench_codegen.py)
 STEP_BUNDLES = 60
 _ROW_BUNDLES = 20
 _BLOCK_BUNDLES = 20

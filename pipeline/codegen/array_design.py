@@ -34,8 +34,9 @@ from ..npu.topology import (
     TileKind,
 )
 from .array_plan import ArrayPlan, Split
+from .bank_layout import place_in_banks
 from .configuration import Channel, Design, TileDesign
-from .core_memory import STACK_BYTES, Lock
+from .core_memory import Lock
 from .matrix_modes import BLOCK_ROWS
 from .routes import Connection
 from .vector_program import VectorProgram
@@ -127,8 +128,8 @@ def design(plan: ArrayPlan, code: bytes) -> ArrayDesign:
 class _CorePlaces:
     """Offsets of the buffers. `sums` are the results themselves, unless an epilogue makes these of them."""
 
-    left: tuple[int, int]
-    right: tuple[int, int]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
     result: tuple[int, ...]
     sums: tuple[int, ...]
     columns: tuple[int, ...]
@@ -136,14 +137,17 @@ class _CorePlaces:
     @classmethod
     def of(cls, plan: ArrayPlan) -> _CorePlaces:
         epilogue = plan.problem.epilogue is not None
-        sizes = [plan.left_words] * 2 + [plan.right_words] * 2 + [plan.sent_words] * plan.result_buffers
-        sizes += [plan.result_words] * epilogue
+        sizes = [plan.result_words] * epilogue
         sizes += [plan.chunk_words(operand) for operand in plan.column_operands]
-        ends = list(itertools.accumulate((size * WORD_BYTES for size in sizes), initial=STACK_BYTES))
-        result = tuple(ends[4 : 4 + plan.result_buffers])
-        rest = ends[4 + plan.result_buffers : -1]
-        sums = (rest[0],) if epilogue else result
-        return cls((ends[0], ends[1]), (ends[2], ends[3]), result, sums, tuple(rest[int(epilogue) :]))
+        found = place_in_banks(
+            plan.left_words * WORD_BYTES,
+            plan.right_words * WORD_BYTES,
+            [plan.sent_words * WORD_BYTES] * plan.result_buffers,
+            sum(sizes) * WORD_BYTES,
+        )
+        rest = list(itertools.accumulate((size * WORD_BYTES for size in sizes), initial=found.end))[:-1]
+        sums = (rest[0],) if epilogue else found.result
+        return cls(found.left, found.right, found.result, sums, tuple(rest[int(epilogue) :]))
 
 
 def _core(plan: ArrayPlan, code: bytes) -> TileDesign:
@@ -401,25 +405,32 @@ def _operand(
 def _result(
     tile: _MemoryTile, plan: ArrayPlan, core_row: int, channels: list[Channel]
 ) -> dict[tuple[int, int], int]:
-    """A core's result: taken in by a BD that runs for ever, sent on without what is beyond the edges."""
-    kernel = plan.kernel
-    address, free, full = tile.memory(plan.sent_words), tile.lock(1), tile.lock(0)
+    """A core's result: taken in by BDs that run for ever, sent on without what is beyond the edges.
+
+    Where it has two buffers, both sides take them in turn: all tiles are of one size then, and one BD sends
+    them.
+    """
+    kernel, buffers = plan.kernel, plan.memory_buffers
+    address, free, full = tile.memory(buffers * plan.sent_words), tile.lock(buffers), tile.lock(0)
     size = plan.result_bytes
     take = _FIRST_RESULT_CHANNEL + core_row
-    number = tile.next_number(take)
-    tile.descriptors[number] = BufferDescriptor(
-        address=address,
-        length_words=plan.sent_words,
-        steps=(1, 1, 1, 1),
-        wraps=(0, 0, 0),
-        next_bd=number,
-        acquire_enable=True,
-        acquire_lock=free,
-        acquire_value=-1,
-        release_lock=full,
-        release_value=1,
-    )
-    channels.append(Channel(Direction.S2MM, take, number))
+    numbers: list[int] = []
+    for place in range(buffers):
+        made = BufferDescriptor(
+            address=address + place * plan.sent_words * WORD_BYTES,
+            length_words=plan.sent_words,
+            steps=(1, 1, 1, 1),
+            wraps=(0, 0, 0),
+            acquire_enable=True,
+            acquire_lock=free,
+            acquire_value=-1,
+            release_lock=full,
+            release_value=1,
+        )
+        numbers.append(tile.descriptor(take, made))
+    for number, following in zip(numbers, (*numbers[1:], numbers[0]), strict=True):
+        tile.descriptors[number] = replace(tile.descriptors[number], next_bd=following)
+    channels.append(Channel(Direction.S2MM, take, numbers[0]))
     send = _FIRST_RESULT_CHANNEL + result_channel(plan, core_row)
     return {
         (rows, columns): tile.descriptor(
@@ -429,6 +440,8 @@ def _result(
                 length_words=rows * columns * size // WORD_BYTES,
                 steps=(1, kernel.columns * size // WORD_BYTES, 1, 1),
                 wraps=(columns * size // WORD_BYTES, 0, 0),
+                iteration_step=plan.sent_words if buffers > 1 else 1,
+                iteration_wrap=buffers,
                 acquire_enable=True,
                 acquire_lock=full,
                 acquire_value=-1,

@@ -181,6 +181,19 @@ class ArrayPlan:
         return self.sent_words * -(-self.core_rows // 2)
 
     @property
+    def memory_buffers(self) -> int:
+        """Of a core's result in its memory tile: two where there is room and all tiles are of one size."""
+        alike = len(self.rows.sizes) == len(self.columns.sizes) == 1
+        return 2 if alike and self.memory_words(2) * WORD_BYTES <= MEMORY_BYTES else 1
+
+    def memory_words(self, result_buffers: int) -> int:
+        """What a memory tile has to hold at most: each size of operand twice, and results."""
+        chunks = sum(self.chunk_words(operand) for operand in self.column_operands)
+        words = 8 * (self.left_words + self.right_words + chunks)
+        words += self.core_rows * result_buffers * self.sent_words
+        return words + (8 * self.result_words if self.initial is not None else 0)
+
+    @property
     def epilogue_cycles(self) -> int:
         """Of a tile: one bundle for each node and element, as much again for latencies and loops."""
         epilogue = self.problem.epilogue
@@ -190,7 +203,9 @@ class ArrayPlan:
     def cycles(self) -> int:
         steps = self.inner.parts * self.step_cycles + (self.result_words if self.initial is not None else 0)
         steps += self.epilogue_cycles
-        tile = max(steps, self.out_cycles + self.sent_words * (self.tile_count > 1))
+        tile = max(
+            steps, self.out_cycles + self.sent_words * (self.tile_count > 1 and self.memory_buffers == 1)
+        )
         if self.result_buffers == 1 and self.tile_count > 1:
             tile = max(tile, steps + self.sent_words)
         fill = 2 * max(self.left_words, self.right_words)
@@ -408,13 +423,9 @@ def _fits(found: ArrayPlan) -> bool:
     core_words = 2 * (found.left_words + found.right_words) + found.result_buffers * found.sent_words
     chunks = sum(found.chunk_words(operand) for operand in found.column_operands)
     core_words += chunks + (found.result_words if found.problem.epilogue is not None else 0)
-    memory_words = 8 * (found.left_words + found.right_words + chunks)
-    memory_words += found.core_rows * found.sent_words
-    if found.initial is not None:
-        memory_words += 8 * found.result_words
     return (
         core_words * WORD_BYTES <= CORE_BYTES
-        and memory_words * WORD_BYTES <= MEMORY_BYTES
+        and found.memory_words(1) * WORD_BYTES <= MEMORY_BYTES
         and found.tile_count <= TILES_MAXIMUM
         and (not chunks or len(found.inner.sizes) == 1 or len(found.column_operands) <= 2)
         and max(found.left_words, found.right_words, found.result_words) < 1 << 14

@@ -40,6 +40,17 @@ def rounds_under_way(plan: ArrayPlan) -> int:
     return ROUNDS_UNDER_WAY if ROUNDS_UNDER_WAY * tasks <= TASK_QUEUE_DEPTH else 1
 
 
+def fetches_ahead(plan: ArrayPlan) -> int:
+    """So many rounds' operands may be asked for and not yet sent by the shim when the next round's are: they
+    need not wait for results to leave. 0 where a round has more on these channels than its operands.
+
+    The memory tile may still have to send a round that the shim is done with: its queue holds one more.
+    """
+    if plan.initial is not None or plan.column_operands:
+        return 0
+    return min(ROUNDS_UNDER_WAY, TASK_QUEUE_DEPTH // len(inner_runs(plan.inner)) - 1)
+
+
 _RESULT_MEMORY_CHANNELS = (2, 3)
 """The memory tile's MM2S channels that results leave by, to the shim's S2MM 0 and 1."""
 
@@ -151,10 +162,34 @@ class _Emitter:
     positions: Mapping[int, int]
     operations: list[Operation] = field(default_factory=list[Operation])
     under_way: int = 0
+    operands_under_way: int = 0
 
     # ----------------------------------------------------------------- rounds
 
     def round(self, number: int, place: Round) -> None:
+        if fetches_ahead(self.plan):
+            self._round_ahead(number, place)
+        else:
+            self._round(number, place)
+
+    def _round_ahead(self, number: int, place: Round) -> None:
+        """Operands first, as soon as the shim has sent those of the rounds before."""
+        plan = self.plan
+        count = LIMITS[TileKind.SHIM].descriptors // ROUNDS_UNDER_WAY
+        first = number % ROUNDS_UNDER_WAY * count
+        if self.operands_under_way == fetches_ahead(plan):
+            self._wait_operands()
+        self.operands_under_way += 1
+        for column in range(plan.array_columns):
+            free = iter(range(first + plan.core_rows, first + count))
+            self._operands(place, column, free, token=True)
+        if self.under_way == ROUNDS_UNDER_WAY:
+            self._wait()
+        self.under_way += 1
+        for column in range(plan.core_columns):
+            self._results(place, column, iter(range(first, first + plan.core_rows)))
+
+    def _round(self, number: int, place: Round) -> None:
         if self.under_way == rounds_under_way(self.plan):
             self._wait()
         self.under_way += 1
@@ -176,6 +211,17 @@ class _Emitter:
     def finish(self) -> None:
         while self.under_way:
             self._wait()
+        while self.operands_under_way:
+            self._wait_operands()
+
+    def _wait_operands(self) -> None:
+        """For the operands of the oldest round: they have left DDR."""
+        for channel, columns in (
+            (LEFT_CHANNEL, self.plan.core_rows),
+            (RIGHT_CHANNEL, self.plan.core_columns),
+        ):
+            self.operations.append(Sync(0, SHIM_ROW, Direction.MM2S.value, channel, columns=columns))
+        self.operands_under_way -= 1
 
     def _wait(self) -> None:
         """For the results of the oldest round: one token of each channel that results leave by."""
@@ -260,7 +306,7 @@ class _Emitter:
                 pattern(((size * operand.element_bytes // WORD_BYTES, 1),)),
             )
 
-    def _operands(self, place: Round, column: int, free: Iterator[int]) -> None:
+    def _operands(self, place: Round, column: int, free: Iterator[int], *, token: bool = False) -> None:
         plan, problem, kernel = self.plan, self.plan.problem, self.plan.kernel
         memory = self.memories[column]
         for channel, operand, along, split, part, variants, across in (
@@ -300,6 +346,7 @@ class _Emitter:
                     operand,
                     self._first(operand, place, starts),
                     operand_pattern(plan, operand, along, size, run, across=across),
+                    token=token and run[0] + run[1] * run[2] == plan.inner.total,
                 )
 
     def _first(self, operand: Operand, place: Round, starts: Mapping[int, int]) -> int:

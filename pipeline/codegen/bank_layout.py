@@ -1,8 +1,8 @@
 """Where the buffers of a core stand in its 64 KiB, so that a bundle's accesses rarely meet in one bank.
 
 A data memory is four banks of 16 KiB for vector accesses (AM020: eight of 8 KiB, two interleaved;
-docs/emulator.md): what a bundle reads and writes in one bank costs a cycle more. A kernel reads A and B in one
-bundle, and loads or stores results beside them.
+docs/emulator.md): what a bundle reads and writes in one bank costs a cycle more. A kernel reads A and B in
+one bundle, and loads or stores results beside them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ NOT_RUN = {
 """By how they begin."""
 CODES = {"aiepipe build-run mlir/matmul.mlir --sync-policy no-output-presync": 1}
 """The seed bug: its numbers are wrong."""
-SLOW = {"sync-matrix", "sweep", "test"}
+SLOW = {"bisect", "sync-matrix", "sweep", "test"}
 
 PREPARE = """\
 aiepipe emit matmul -m 64 -n 64 -k 64 | aiepipe build - -o built >/dev/null
@@ -44,7 +44,8 @@ END
 
 
 def _parameter(words: str, example: str) -> object:
-    marks = [pytest.mark.slow, pytest.mark.timeout(900)] if words in SLOW else []
+    slow = words in SLOW or "--repeat 200" in example
+    marks = [pytest.mark.slow, pytest.mark.timeout(900)] if slow else []
     reason = next((why for begin, why in NOT_RUN.items() if example.startswith(begin)), None)
     if reason is not None:
         marks.append(pytest.mark.skip(reason=reason))

@@ -68,6 +68,8 @@ class Channel(Active):
         self._done = 0
         self._parked = False
         """It waits for a lock, whose bank tells it of changes."""
+        self._stuck = False
+        """Somebody else has to do something before it gets on."""
         self._locks: dict[int, tuple[LockBank, int]] = {}
         self._descriptors = usable_descriptors(host.address.kind, index)
 
@@ -147,9 +149,10 @@ class Channel(Active):
             return False
         before = self.steps
         moved = False
+        self._stuck = False
         while self._step():
             moved = True
-            if self.steps - before >= _BURST:
+            if self._stuck or self.steps - before >= _BURST:
                 break
         return moved
 
@@ -258,7 +261,8 @@ class Channel(Active):
         if left == 0:
             return self._finish()
         route = self._outlet().route()
-        count = min(left, route.room(), SLICE_WORDS)
+        room = route.room()
+        count = min(left, room, SLICE_WORDS)
         if count == 0:
             return False
         self.host.fabric.checks.dma = self
@@ -266,6 +270,7 @@ class Channel(Active):
             words = self._store.gather(self._pattern.piece(self._base, self._done, count))
         except EmulationError as error:
             raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
+        self._stuck = count == room and count < left
         self._count(count, route.ready_time())
         route.push(words, count == left and not self._current().tlast_suppress, self._stamp())
         return True
@@ -286,6 +291,7 @@ class Channel(Active):
         self._count(words.size, time - words.size)
         if last and self.finish_on_tlast:
             return self._finish()
+        self._stuck = not self.fifo.count and words.size < left
         return True
 
     def _count(self, words: int, start: int) -> None:

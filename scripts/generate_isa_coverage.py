@@ -69,6 +69,13 @@ SOURCES: dict[str, tuple[str, str]] = {
 
 DECISIONS = (
     (
+        "Vector accesses at addresses that are not aligned",
+        "The low bits of the address are left out, in loads and stores of 128 and 256 bits. Scalar accesses "
+        "and table loads (vldb.4x) that are not aligned are an error.",
+        "aie_api's unaligned accesses rely on the hardware's truncation (detail/ld_st.hpp, floor_ptr). No "
+        "source says what scalar accesses do.",
+    ),
+    (
         "Accumulators in float sums (vmac.f, vadd.f and relatives)",
         "They are one more term: aligned to the largest exponent with 23 bits below it, each term rounded to "
         "nearest even there, the sum rounded to nearest even.",

@@ -240,11 +240,12 @@ class Moment:
         self._stage.effects.append(Write(name, value, when, bypass or ""))
 
     def load(self, address: Value, type_: Type) -> Value:
-        """Memory at `address` (20 bits), which must be aligned to the size of `type_`."""
-        return Value("load", type_, (address,), stage=self._stage.index)
+        """Memory at `address` (20 bits): aligned for scalars, without its low bits for vectors."""
+        return Value("load", type_, (_aligned(address, type_),), stage=self._stage.index)
 
     def store(self, address: Value, value: Value) -> None:
-        self._stage.effects.append(Store(address, value))
+        """As `load`."""
+        self._stage.effects.append(Store(_aligned(address, value.type), value))
 
     def branch(
         self, target: Value | int, *, condition: Value | None = None, kind: BranchKind = "jump"
@@ -267,6 +268,16 @@ class Moment:
     def next_address(self) -> Value:
         """Where execution goes on after the delay slots of a branch here: what a call leaves in lr."""
         return Value("return_address", I20, stage=self._stage.index)
+
+
+VECTOR_BITS = 128
+"""From this size on the hardware leaves out the low bits of an address: aie_api's unaligned accesses rely on
+it (detail/ld_st.hpp, floor_ptr)."""
+
+
+def _aligned(address: Value, type_: Type) -> Value:
+    bits = type_.width * type_.lanes
+    return address if bits < VECTOR_BITS else address & ((1 << address.type.width) - bits // 8)
 
 
 MeaningFunction: TypeAlias = Callable[..., None]

@@ -69,9 +69,24 @@ SOURCES: dict[str, tuple[str, str]] = {
 
 DECISIONS = (
     (
+        "Shifts of vsrs and vst.srs",
+        "Six bits, of which 60 to 63 are -4 to -1: to the left, 64 bits are kept.",
+        "UG1583, Shift-Round-Saturate: -4 to 59. It calls -4 to -2 unsafe with saturation; here saturation "
+        "sees all 64 bits.",
+    ),
+    (
+        "Table loads (vldb.4x16, 4x32, 4x64)",
+        "A table has each row of 16 bytes twice. Within 32 bytes half of a lane's address is the place in "
+        "the row, without the bits below an entry; even lanes take the first copy, odd ones the second. The "
+        "rest of a lane's 64 bits is zero.",
+        "mlir-aie's exp_ilut_ab (e^0 to e^7 twice, then e^8 to e^15 twice) with aie_api's index, the entry "
+        "times 4 plus bits that nobody masks. Which lane takes which copy is a guess; valid tables do not "
+        "show it, nor what fills the 64 bits.",
+    ),
+    (
         "Vector accesses at addresses that are not aligned",
         "The low bits of the address are left out, in loads and stores of 128 and 256 bits. Scalar accesses "
-        "and table loads (vldb.4x) that are not aligned are an error.",
+        "that are not aligned are an error.",
         "aie_api's unaligned accesses rely on the hardware's truncation (detail/ld_st.hpp, floor_ptr). No "
         "source says what scalar accesses do.",
     ),

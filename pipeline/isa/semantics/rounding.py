@@ -1,7 +1,8 @@
 """Shift-round-saturate and its inverse, and bfloat16: the conversions that control registers steer.
 
 crRnd: the modes of llvm-aie's aiev2_defines.h. crSat: 0 none, 1 saturate, 3 saturate to a symmetric
-range (facts 3.1). Shift amounts have 6 bits (aiev2_ups.h). float32 to bfloat16 follows crRnd too, and
+range (facts 3.1). Shift amounts have 6 bits (aiev2_ups.h); down they are -4 to 59 (UG1583, "Shift-Round-
+Saturate"), and aie_api's parallel_lookup makes use of it. float32 to bfloat16 follows crRnd too, and
 after reset that is 0, toward minus infinity; this and NaNs as measured on a Phoenix (corpus
 golden/silicon, vec_conv_bf16_edge_r*.json).
 """
@@ -12,6 +13,7 @@ from .meaning import Moment, UndefinedMode
 from .value import Choice, Type, Value, constant
 
 SHIFT_MASK = 0x3F
+_LEFT_SHIFTS = 4
 
 ROUND_FLOOR = 0
 ROUND_CEIL = 1
@@ -27,11 +29,19 @@ ROUNDING_MODES = (0, 1, 2, 3, 8, 9, 10, 11, 12, 13)
 
 
 def shift_round_saturate(m: Moment, lanes: Value, shift: Value, width: int, sign: str) -> Value:
-    """Signed accumulator lanes, shifted right and brought to `width` bits. `sign` "S" or "D"."""
+    """Signed accumulator lanes, shifted right and brought to `width` bits. `sign` "S" or "D".
+
+    Shifts of -4 to -1 go left: 64 bits of the result are kept, what goes beyond is lost.
+    """
     wide = lanes.sext(64) if lanes.type.width < 64 else lanes
     signed = constant(Type(32), 1) if sign == "S" else m.read("crSRSSign") & 1
     key = (m.read("crRnd") & 0xF) | (m.read("crSat") & 3).shl(4) | signed.shl(6)
-    amount = (shift & SHIFT_MASK).zext(64)
+    steps = shift & SHIFT_MASK
+    down = steps.ult(SHIFT_MASK + 1 - _LEFT_SHIFTS)
+    none = constant(steps.type, 0)
+    left = down.select(none, constant(steps.type, SHIFT_MASK + 1) - steps).zext(64)
+    wide = wide.shl(left.splat(wide.type.lanes))
+    amount = down.select(steps, none).zext(64)
     choice = _SRS[width]
     return key.choose(choice, wide.type.with_width(width), (wide, amount))
 

@@ -14,12 +14,14 @@ from ..bundle import SlotInstruction
 from .address import access
 from .meaning import Moment, meaning
 from .registers import register
-from .value import Type, constant
+from .value import Type, Value, constant
 
 ACCUMULATOR_DELAY = timing.ACCUMULATOR_STAGE - 1
 """Bundles from issue until the vector unit reads accumulators."""
 W = Type(32, 8)
 HALF_W = Type(32, 4)
+ROW_BYTES = 16
+"""Of a row of a look-up table: what a bank of data memory gives at once (AM020)."""
 
 
 @meaning(r"VLD[AB]_(?:2D|3D|(?:2D_|3D_)?dmw_ld[ab]_.*)")
@@ -35,11 +37,20 @@ def load_half(m: Moment, i: SlotInstruction) -> None:
 
 @meaning(r"VLDB_4x(16|32|64)_(LO|HI)")
 def load_table_entries(m: Moment, i: SlotInstruction, width: str, half: str) -> None:
+    """Four look-ups. A table has each of its 16-byte rows twice, for two lanes at once from different banks.
+
+    A lane's address counts both copies: within 32 bytes half of it is the place in the row, and the bits
+    below an entry are left out. So need it aie_api's unmasked indices and tables (mlir-aie's exp_ilut_ab).
+    """
     addresses = m.read(i.register("src"))
     first = 0 if half == "LO" else 4
-    entries = [
-        m.load(addresses.extract(first + lane).trunc(20), Type(int(width))).zext(64) for lane in range(4)
-    ]
+    size = int(width) // 8
+    entries: list[Value] = []
+    for lane in range(4):
+        address = addresses.extract(first + lane).trunc(20)
+        row = address & ((1 << 20) - 2 * ROW_BYTES)
+        place = address.lshr(1) & (ROW_BYTES - size)
+        entries.append(m.load(row | place | lane % 2 * ROW_BYTES, Type(int(width))).zext(64))
     result = constant(Type(64, 4), 0)
     for lane, entry in enumerate(entries):
         result = result.insert(lane, entry)

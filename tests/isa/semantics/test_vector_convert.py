@@ -56,7 +56,7 @@ def test_shift_round_saturate(mode: int, engine: Engine) -> None:
 
 def test_64_bit_accumulators_and_large_shifts() -> None:
     acc = numbers(np.int64, 16, 3)
-    for shift in (0, 31, 47, 63):
+    for shift in (0, 31, 47, 59):
         bench = run("vsrs.s32.s64 x0, cm1, s0", cm1=acc, s0=shift, crSat=1, crRnd=12)
         wanted = [fitted(rounded(Fraction(int(v), 1 << shift), 12), 32, 1, 1) for v in acc]
         assert list(as_lanes(bench["x0"], np.uint32, 16)) == wanted
@@ -75,6 +75,19 @@ def test_a_converting_store_reaches_memory_two_bundles_late(engine: Engine) -> N
     bench = Bench(code, engine).set({"bml0": 80, "s0": 3, "p0": OWN, "p1": OWN}).step(14)
     assert [bench[f"r{n}"] for n in range(3)] == [0, 0, 10]
     assert bench["p0"] == OWN + 32
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("shift", "saturation"), [(-1, 1), (-2, 0), (-2, 1), (-4, 1)])
+def test_a_negative_shift_goes_left(shift: int, saturation: int, engine: Engine) -> None:
+    """Down -4 to 59 (UG1583); aie_api's parallel_lookup shifts by step_bits - 2, with exp's step_bits 0."""
+    acc = np.array([0, 1, -1, 5, -77, 2**29, -(2**31), 2**40] * 2, dtype=np.int64)
+    for given in (shift, shift & 0x3F, shift & 0xFFFF_FFFF):
+        bench = run(
+            "vsrs.s32.s64 x0, cm1, s0", engine, cm1=acc, s0=given & 0xFFFF_FFFF, crSat=saturation, crRnd=12
+        )
+        wanted = [fitted(int(v) << -shift, 32, saturation, 1) for v in acc]
+        assert list(as_lanes(bench["x0"], np.uint32, 16)) == wanted
 
 
 def test_upshift_widens_and_saturates() -> None:

@@ -60,20 +60,36 @@ def test_moves_between_files() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("width", "kept"), [(16, 2), (32, 4), (64, 8)])
-def test_table_loads_take_four_addresses(width: int, kept: int, engine: Engine) -> None:
-    """Each fills 64 bits; what reads them drops the rest (aie_api, parallel_lookup.hpp)."""
-    places = np.array([OWN + 8 * n for n in (5, 0, 7, 2, 9, 1, 4, 3)], dtype=np.uint32)
-    for half, chosen in (("lo", places[:4]), ("hi", places[4:])):
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_table_loads_take_four_entries(width: int, engine: Engine) -> None:
+    """The table as mlir-aie's exp_ilut_ab: each 16 bytes twice. An index is the entry times twice its size,
+    the bits below are what aie_api's parallel_lookup leaves there (its largest index is odd).
+    """
+    size = width // 8
+    entries = np.arange(64, dtype=np.uint8) + 100
+    table = np.repeat(entries, size).reshape(-1, 1, 16).repeat(2, axis=1).reshape(-1)
+    chosen = np.array([0, 1, 7, 8, 9, 63, 30, 5])
+    rest = np.array([0, 1, 2 * size - 1, size, 0, 2 * size - 1, 3, 1])
+    places = (OWN + 0x400 + chosen * 2 * size + rest).astype(np.uint32)
+    for half, wanted in (("lo", chosen[:4]), ("hi", chosen[4:])):
         bench = Bench(assemble(f"vldb.4x{width}.{half} wl0, wl2", *NOPS), engine).set(
             {"wl2": as_number(places)}
         )
-        ramp(bench)
+        bench.own[0x400 : 0x400 + table.size] = table
         bench.step(12)
         rows = as_lanes(bench["wl0"], np.uint8, 32).reshape(4, 8)
-        for row, place in zip(rows, chosen, strict=True):
-            start = int(place) - OWN
-            assert list(row[:kept]) == list(range(start, start + kept))
+        for row, entry in zip(rows, wanted, strict=True):
+            assert list(row[:size]) == [entry + 100] * size
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lanes_of_a_table_load_take_copies_in_turns(engine: Engine) -> None:
+    places = np.full(8, OWN + 0x404, dtype=np.uint32)
+    bench = Bench(assemble("vldb.4x16.lo wl0, wl2", *NOPS), engine).set({"wl2": as_number(places)})
+    bench.own[0x400:0x420] = np.arange(32)
+    bench.step(12)
+    rows = as_lanes(bench["wl0"], np.uint8, 32).reshape(4, 8)
+    assert [list(row[:2]) for row in rows] == [[2, 3], [18, 19]] * 2
 
 
 @pytest.mark.parametrize("engine", ENGINES)

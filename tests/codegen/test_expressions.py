@@ -90,6 +90,30 @@ def test_bitcasts_keep_all_bits(pattern: int) -> None:
     assert word & 0xFFFF == pattern & 0xFFFF
 
 
+I32 = st.integers(-(2**31), 2**31 - 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(I32, I32, st.sampled_from((8, 16, 32)))
+def test_divisions(x: int, y: int, bits: int) -> None:
+    """Python's, which round down: exact quotients tell which way to correct."""
+    x, y = (value >> (32 - bits) for value in (x, y))
+    element, mask = f"i{bits}", (1 << bits) - 1
+    if y == 0 or (y == -1 and x == -(1 << (bits - 1))):
+        return
+    quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    for name, want in (
+        ("arith.divsi", quotient),
+        ("arith.remsi", x - quotient * y),
+        ("arith.floordivsi", x // y),
+        ("arith.ceildivsi", -(-x // y)),
+        ("arith.divui", (x & mask) // (y & mask)),
+        ("arith.remui", (x & mask) % (y & mask)),
+    ):
+        (word,) = apply(ScalarOp(name, (0, 1), element), (element, element), [x, y])
+        assert word & mask == want & mask, name
+
+
 I64 = st.integers(-(2**63), 2**63 - 1)
 
 

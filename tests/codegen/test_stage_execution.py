@@ -128,6 +128,15 @@ def test_shifts_by_a_constant(name: str, amount: int, element: str) -> None:
     check_elementwise(generic((40,), [Operand(element, (0,))], [Operand(element, (0,))], body), body)
 
 
+@pytest.mark.parametrize("element", ["i8", "i32"])
+@pytest.mark.parametrize("name", ["arith.divsi", "arith.remui"])
+def test_divisions_by_a_constant(name: str, element: str) -> None:
+    data = (7).to_bytes(dtypes.storage_bits(element) // 8, "little")
+    ops = (ScalarOp("arith.constant", (), element, {"value": data}), ScalarOp(name, (0, 2), element))
+    body = ScalarBody((element, element), ops, (3,))
+    check_elementwise(generic((40,), [Operand(element, (0,))], [Operand(element, (0,))], body), body)
+
+
 # --------------------------------------------------------------------------- accesses
 
 

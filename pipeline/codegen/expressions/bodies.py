@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...program import ScalarBody
-from . import floats, integers
+from . import division, floats, integers
 from .typed import Call, Inexpressible, Typed, constant, lowering, word_count
 from .words import Graph, evaluate, signed
 
 __all__ = ["BodyGraph", "body_graph"]
 
-LOADED = (integers, floats)
+LOADED = (integers, division, floats)
 """Their ops are in the registry once they are imported."""
 
 _BF16_SHIFT = 16

@@ -92,8 +92,10 @@ def _decode_tuple(data: Any, hints: tuple[Any, ...]) -> tuple[Any, ...]:
 def _decode_union(data: Any, hints: tuple[Any, ...]) -> Any:
     """The first member that fits; dataclasses by their "kind"."""
     name = cast("dict[str, Any]", data).get("kind") if isinstance(data, dict) else None
+    # "or None" needs no tag, and a field that is itself called "kind" has taken the tag's place
+    tagged = sum(dataclasses.is_dataclass(hint) for hint in hints) > 1
     for hint in hints:
-        if dataclasses.is_dataclass(hint) and getattr(hint, "__name__", None) != name:
+        if tagged and dataclasses.is_dataclass(hint) and getattr(hint, "__name__", None) != name:
             continue
         try:
             return _decode(data, hint)

@@ -495,6 +495,8 @@ class DispatchReport:
     instructions_sha256: str
     notes: tuple[str, ...] = ()
     fallback: str | None = None
+    xclbin_bytes: int = 0
+    instructions_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,10 @@ Html = Annotated[
     str | None,
     typer.Option("--html", help="Write the report as one self-contained page.", show_default=False),
 ]
+Compare = Annotated[
+    str | None,
+    typer.Option("--compare", help="In the page, compare with this earlier --json.", show_default=False),
+]
 HtmlEarlier = Annotated[
     str | None,
     typer.Option(

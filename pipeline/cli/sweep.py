@@ -10,7 +10,7 @@ import typer
 
 from ..report.progress import progress_line
 from .exits import EXIT_INTERNAL, EXIT_WRONG
-from .options import Json
+from .options import Compare, Html, Json
 
 
 def sweep_command(
@@ -43,6 +43,8 @@ def sweep_command(
             show_default=False,
         ),
     ] = None,
+    html: Html = None,
+    compare: Compare = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each point.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -53,11 +55,13 @@ def sweep_command(
     \b
     Examples:
       aiepipe sweep sweep.toml -o rows.jsonl
+      aiepipe sweep sweep.toml --html page.html --compare earlier.json
       aiepipe sweep sweep.toml --reduce mlir/regressions
       aiepipe sweep sweep.toml --scheduler tcp://npu-hosts:8786
 
     Exit code 0: all right; 1: wrong numbers or errors; 2: usage; 70: a fault of ours.
     """
+    from ..flows.case_html import earlier_sweep, write_sweep_page  # noqa: PLC0415
     from ..flows.program_directory import write_file  # noqa: PLC0415
     from ..flows.sweep import SweepOptions, reduce_failures, run_sweep  # noqa: PLC0415
     from ..flows.sweep_spec import read_spec  # noqa: PLC0415
@@ -65,12 +69,15 @@ def sweep_command(
     from ..testing.sweep import SweepVerdict  # noqa: PLC0415
 
     asked = read_spec(spec)
+    before = earlier_sweep(compare, html)
     with progress_line() as progress:
         sweep = run_sweep(asked, SweepOptions(processes, scheduler, fresh, resume), progress)
         reduced = () if reduce_to is None else reduce_failures(sweep, Path(reduce_to), progress)
     if output is not None:
         parquet = output.endswith(".parquet")
         write_file(Path(output), sweep_parquet(sweep) if parquet else sweep_jsonl(sweep).encode())
+    if html is not None:
+        write_sweep_page(html, sweep, spec, before, compare)
     if as_json:
         sys.stdout.write(sweep_json(sweep))
     else:

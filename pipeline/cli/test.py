@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..report.failure import error_text
 from ..report.progress import progress_line
 from .exits import EXIT_INTERNAL, EXIT_WRONG
-from .options import Device, Engine, Json, Repeat, Timeout
+from .options import Compare, Device, Engine, Html, Json, Repeat, Timeout
 
 
 def run_tests_command(
@@ -46,6 +46,8 @@ def run_tests_command(
     junit: Annotated[
         str | None, typer.Option("--junit", help="Write JUnit XML to this file.", show_default=False)
     ] = None,
+    html: Html = None,
+    compare: Compare = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for each test.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -55,11 +57,13 @@ def run_tests_command(
     Examples:
       aiepipe test mlir/
       aiepipe test mlir/ -j 4 -k "matmul and not i8" --junit report.xml
+      aiepipe test mlir/ --html page.html --compare earlier.json
       aiepipe test mlir/matmul.mlir --list
 
     Exit code 0: all as stated; 1: some are not; 2: usage, or an unreadable header; 70: a fault of ours.
     """
     from ..flows.case import CaseSettings  # noqa: PLC0415
+    from ..flows.case_html import earlier_session, write_session_page  # noqa: PLC0415
     from ..flows.program_directory import write_file  # noqa: PLC0415
     from ..flows.test import TestOptions, collect, run_tests  # noqa: PLC0415
     from ..report.junit import session_junit  # noqa: PLC0415
@@ -80,10 +84,13 @@ def run_tests_command(
         sys.stdout.write(text)
         sys.stderr.writelines(error_text(error) + "\n" for error in collected.errors)
         return UsageError.exit_code if collected.errors else 0
+    before = earlier_session(compare, html)
     with progress_line() as progress:
         session = run_tests(collected, options, progress)
     if junit is not None:
         write_file(Path(junit), session_junit(session, collected.errors))
+    if html is not None:
+        write_session_page(html, session, collected.errors, before, compare)
     if as_json:
         sys.stdout.write(session_json(session, collected.errors))
     else:

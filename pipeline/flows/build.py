@@ -227,6 +227,8 @@ def dispatch_reports(built: BuiltProgram) -> tuple[DispatchReport, ...]:
             hashlib.sha256(a.xclbin).hexdigest(),
             hashlib.sha256(a.instructions).hexdigest(),
             a.notes,
+            xclbin_bytes=len(a.xclbin),
+            instructions_bytes=len(a.instructions),
         )
         for a in built.artifacts.values()
     ) + tuple(

@@ -12,12 +12,14 @@ from typing import Any
 from .. import json_codec
 from ..errors import AiepipeError
 from ..frontend.compiler import Compiler
+from ..hal.inspection import inspect
 from ..testing.sweep import MatmulShape, SourceFile, SweepPoint, SweepRow, SweepVerdict
 from ..verdict import Agreement, BuildRunReport, Severity
 from .build_run import BuildRunOptions, build_run
 from .content_store import ContentStore, content_key
 from .device import RunSettings
 from .emit import MatmulOptions, emit_matmul
+from .problem import pose
 from .repetition import repeat_line
 from .source import STANDARD_INPUT, SourceText
 from .test import kept_compiler
@@ -38,7 +40,30 @@ def run_job(job: SweepJob) -> SweepRow:
     """Runs the point with this process's compiler; every way in which that ends is a row."""
     store = ContentStore(None if job.folder is None else Path(job.folder))
     with _one_at_a_time:
-        return run_point(job.point, kept_compiler(), store)
+        compiler = kept_compiler()
+        return _with_fills(job.point, run_point(job.point, compiler, store), compiler)
+
+
+def _with_fills(point: SweepPoint, row: SweepRow, compiler: Compiler) -> SweepRow:
+    """A wrong row with what its program does to buffers: the first thing to look at."""
+    report = row.report
+    if report is None or report.function is None or not report.dispatches:
+        return row
+    source, options = program_text(point), point_options(point)
+    try:
+        problem = pose(compiler, source, function=report.function, inputs=options.inputs)
+        found = inspect(
+            compiler,
+            source.file,
+            source.text,
+            flags=point.flags,
+            scalars={report.function: problem.scalars},
+            functions=[report.function],
+        )
+    except AiepipeError as error:
+        told = (*report.warnings, f"no inspection: {error.message}")
+        return dataclasses.replace(row, report=dataclasses.replace(report, warnings=told))
+    return dataclasses.replace(row, report=dataclasses.replace(report, inspection=found))
 
 
 def run_point(point: SweepPoint, compiler: Compiler, store: ContentStore) -> SweepRow:
@@ -167,4 +192,6 @@ def _row(report: BuildRunReport, seconds: float, again: str) -> SweepRow:
         hazards=tuple(sorted({f.hazard for f in report.findings if f.severity is Severity.ERROR})),
         seconds=seconds,
         again=again,
+        artifact_bytes=sum(d.xclbin_bytes + d.instructions_bytes for d in report.dispatches),
+        report=None if right else report,
     )

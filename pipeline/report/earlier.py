@@ -84,7 +84,11 @@ def _time_verdict(old: Document, new: Document) -> str:
 
 
 def _hashes(item: Document) -> str:
-    return f"xclbin {str(item['xclbin_sha256'])[:12]}, stream {str(item['instructions_sha256'])[:12]}"
+    sizes = item.get("xclbin_bytes", 0), item.get("instructions_bytes", 0)
+    return (
+        f"xclbin {str(item['xclbin_sha256'])[:12]} of {sizes[0]:,} B, "
+        f"stream {str(item['instructions_sha256'])[:12]} of {sizes[1]:,} B"
+    )
 
 
 def _sizes(now: Document, then: Document) -> Iterator[Row]:

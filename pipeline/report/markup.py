@@ -61,11 +61,17 @@ def table(
     *,
     numbers: Sequence[int] = (),
     filtered: bool = False,
+    choices: Sequence[int] = (),
+    ordered: bool = False,
 ) -> Markup:
-    """A table; the first column names its rows, columns `numbers` are aligned to the right. With
-    `filtered`, the page's script gives it a search field. It scrolls on its own when it is wide."""
+    """A table; the first column names its rows, columns `numbers` are aligned to the right.
+
+    The page's script gives it a search field with `filtered`, lists of the values of columns `choices` to
+    choose from, and with `ordered` headings that sort (by a `<data value>` where a cell has one). The
+    table scrolls on its own when it is wide."""
     heads = [
-        tag("th", name, scope="col", _class="number" if i in numbers else None) for i, name in enumerate(head)
+        tag("th", name, scope="col", _class="number" if i in numbers else None, data_choose=i in choices)
+        for i, name in enumerate(head)
     ]
     body: list[Markup] = []
     for row in rows:
@@ -77,7 +83,7 @@ def table(
         body.append(tag("tr", cells))
     inner = tag(
         "table", tag("caption", caption), tag("thead", tag("tr", heads)), tag("tbody", body),
-        data_filter=True if filtered else None,
+        data_filter=filtered, data_sort=ordered,
     )  # fmt: skip
     # a region that scrolls must be reachable with the keyboard
     return tag("div", inner, _class="scroll", tabindex=0, role="region", aria_label=caption)

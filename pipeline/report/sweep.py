@@ -55,7 +55,7 @@ def row_record(point: SweepPoint, row: SweepRow | None) -> dict[str, Any]:
         **{
             f.name: list(came.hazards) if f.name == "hazards" else getattr(came, f.name)
             for f in dataclasses.fields(came)
-            if f.name != "verdict"
+            if f.name not in ("verdict", "report")  # a row is flat; the HTML page has the rest
         },
     }
 

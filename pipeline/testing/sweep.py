@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from ..verdict import BuildRunReport
+
 MATMUL = "matmul"
 
 
@@ -86,7 +88,8 @@ class SweepVerdict(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class SweepRow:
     """What became of a point. `kind`, `stage` and `place` are an error's class, the stage that it came from
-    and what it is about."""
+    and what it is about; `artifact_bytes` are those of all xclbins and streams. `report` is that of the run
+    where it is not right, with the fills of its program."""
 
     verdict: SweepVerdict
     message: str = ""
@@ -101,6 +104,8 @@ class SweepRow:
     hazards: tuple[str, ...] = ()
     seconds: float = 0.0
     again: str = ""
+    artifact_bytes: int | None = None
+    report: BuildRunReport | None = None
 
     @property
     def signature(self) -> tuple[str, ...]:

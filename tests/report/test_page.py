@@ -1,18 +1,12 @@
 """The HTML page: what it says, that it needs nothing from outside, that text cannot become markup; and, in
 headless Chromium where that is installed, that its script works.
 
-Browser tests run the page with a script of the test appended, which acts as a user and leaves what it saw
-in the document. AIEPIPE_AXE names an axe.min.js (axe-core of npm) for a check of accessibility.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -26,43 +20,8 @@ from aiepipe.report.page import html_page
 from aiepipe.verdict import BuildRunReport, HeatMap, TrackActivity
 
 from . import sample
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_VOID = {"meta", "link", "input", "br", "hr", "rect", "line", "circle", "path"}
-
-
-class _Reader(HTMLParser):
-    """Checks that elements are closed in order; gathers ids, headings and references."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.ids += [value for key, value in attrs if key == "id" and value]
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] not in (["style"], ["script"]):
-            self.text += data
-
-
-def read(page: str) -> _Reader:
-    reader = _Reader()
-    reader.feed(page)
-    assert reader.open == []
-    return reader
+from .browser import browse, serious_issues
+from .page_reader import read
 
 
 def wrong() -> BuildRunReport:
@@ -184,28 +143,6 @@ out.theme = [before, getComputedStyle(document.body).backgroundColor];
 """
 
 
-def browse(page: str, tmp_path: Path, script: str, *options: str) -> tuple[str, str]:
-    """What the script left, and the browser's console."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here")
-    # the test's script must come after the page's own
-    leave = "document.title = 'left:' + JSON.stringify(out);"
-    acting = page.replace("</body>", f"<script>(async () => {{{script}{leave}}})()</script></body>")
-    path = tmp_path / "page.html"
-    path.write_text(acting, encoding="utf-8")
-    command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--virtual-time-budget=8000",
-        "--window-size=1200,2000", *options, "--dump-dom", path.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
-    assert title is not None
-    return title[1], console
-
-
 @pytest.mark.slow
 def test_filters_keys_and_theme_work_in_a_browser(tmp_path: Path) -> None:
     left, console = browse(html_page(wrong()), tmp_path, _ACTS)
@@ -220,17 +157,5 @@ def test_filters_keys_and_theme_work_in_a_browser(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_no_serious_issue(tmp_path: Path, dark: bool) -> None:
-    named = os.environ.get("AIEPIPE_AXE")
-    if named is None:
-        pytest.skip("set AIEPIPE_AXE to an axe.min.js of npm's axe-core")
-    script = "document.documentElement.dataset.theme = '%s';" % ("dark" if dark else "light")
-    script += (
-        "document.querySelectorAll('details').forEach((d) => { d.open = true; });"
-        "const found = await axe.run(document);"
-        "const out = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact))"
-        ".map((v) => v.id + ': ' + v.nodes[0].html);"
-    )
     page = html_page(wrong(), earlier=report_document(sample.right()))
-    axe = Path(named).read_text(encoding="utf-8").replace("</script", "<\\/script")
-    left, _ = browse(page.replace("</head>", f"<script>{axe}</script></head>"), tmp_path, script)
-    assert left == "left:[]"
+    assert serious_issues(page, tmp_path, dark=dark) == []

@@ -6,8 +6,10 @@ until there is an MLIR test to collect or the fixture is asked for.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -23,6 +25,8 @@ COLLECT = "aiepipe_collect"
 MODES = ("marked", "all", "off")
 # a file of weights may be large; tests begin where a reader would see them
 _SEARCHED_BYTES = 1 << 20
+_SENT = "aiepipe_result"
+_RESULT = pytest.StashKey["CaseResult"]()
 _COMPILER = pytest.StashKey["KeptCompiler"]()
 
 
@@ -42,18 +46,73 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--aiepipe-timeout", type=float, default=60.0, metavar="S", help="seconds per run")
     group.addoption("--aiepipe-repeat", type=int, default=1, metavar="N", help="run each case N times")
     group.addoption("--aiepipe-engine", default="jit", metavar="NAME", help="jit or plain")
+    group.addoption("--aiepipe-html", metavar="FILE", help="write the MLIR tests as one HTML page")
+    group.addoption(
+        "--aiepipe-compare", metavar="FILE", help="in the page, compare with an earlier `aiepipe test --json`"
+    )
     parser.addini(COLLECT, f"which .mlir files are tests: {', '.join(MODES)}", default="marked")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "aiepipe: a test that an MLIR file states in its header")
     _mode(config)
+    # xdist's workers send their results along with the reports
+    if config.getoption("--aiepipe-html") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(PageWriter(config), "aiepipe-page")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     compiler = config.stash.get(_COMPILER, None)
     if compiler is not None:
         compiler.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    result = item.stash.get(_RESULT, None)
+    if result is not None and call.when == "call" and item.config.getoption("--aiepipe-html"):
+        from . import json_codec  # noqa: PLC0415
+
+        setattr(report, _SENT, json.dumps(json_codec.encode(result)))
+    return report
+
+
+class PageWriter:
+    """Gathers the results of all processes, and writes their page when the session ends."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from .errors import UsageError  # noqa: PLC0415
+        from .flows.case_html import earlier_session  # noqa: PLC0415
+
+        self._config, self._start = config, time.perf_counter()
+        self._page = str(config.getoption("--aiepipe-html"))
+        self._compared: str | None = config.getoption("--aiepipe-compare")
+        self._results: list[CaseResult] = []
+        try:
+            self._earlier = earlier_session(self._compared, self._page)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        sent: str | None = getattr(report, _SENT, None)
+        if sent is not None:
+            from . import json_codec  # noqa: PLC0415
+            from .testing.case import CaseResult  # noqa: PLC0415
+
+            self._results.append(json_codec.decode(json.loads(sent), CaseResult))
+
+    def pytest_sessionfinish(self) -> None:
+        from .flows.case_html import write_session_page  # noqa: PLC0415
+        from .testing.case import TestSession  # noqa: PLC0415
+
+        # workers end in any order
+        results = sorted(self._results, key=lambda r: (r.case.file, r.case.line, r.backend))
+        processes: int = getattr(self._config.option, "numprocesses", None) or 1
+        session = TestSession(tuple(results), time.perf_counter() - self._start, processes)
+        write_session_page(self._page, session, (), self._earlier, self._compared)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -141,6 +200,7 @@ class MlirTest(pytest.Item):
 
         __tracebackhide__ = True
         result = run_case(self.case, self.backend, _settings(self.config), _compiler(self.config))
+        self.stash[_RESULT] = result
         if result.outcome is CaseOutcome.SKIPPED:
             pytest.skip("; ".join(result.problems))
         if result.outcome is CaseOutcome.BROKEN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -152,3 +153,28 @@ def test_pytest_and_the_command_agree_also_on_two_processes(tmp_path: Path) -> N
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert theirs == sorted(line.rpartition("/")[2] for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_page_has_every_case_and_what_changed(folder: Path, processes: str) -> None:
+    """The same cases as `aiepipe test`, also from xdist's workers; a wrong one with its heat map."""
+    earlier = {
+        "schema": "aiepipe.tests/1",
+        "tests": [{"id": "wrong.mlir::f[eight-builtin]", "outcome": "passed"}],
+    }
+    (folder / "earlier.json").write_text(json.dumps(earlier))
+    options = ("--aiepipe-html=page.html", "--aiepipe-compare=earlier.json", "-n", processes)
+    code, text = run_pytest(folder, *options)
+    assert code == 1, text
+    page = (folder / "page.html").read_text()
+    names = re.findall(r'<details class="case" id="case\d+"><summary><span class="state \w+">(\w+)', page)
+    assert names == ["skipped", "passed", "failed", "xfailed", "xpassed"]
+    assert "Where result 0 is wrong" in page
+    assert '<td>passed</td><td><span class="changed">failed</span></td>' in page
+
+
+def test_an_earlier_report_that_is_none_is_refused(folder: Path) -> None:
+    (folder / "earlier.json").write_text("{}")
+    code, text = run_pytest(folder, "--aiepipe-html=page.html", "--aiepipe-compare=earlier.json")
+    assert code == 4
+    assert "no report to compare with" in text

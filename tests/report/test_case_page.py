@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from aiepipe import json_codec
 from aiepipe.errors import UsageError
 from aiepipe.report.case_entries import session_page, session_verdicts, sweep_page, sweep_verdicts
 from aiepipe.report.case_page import ABSENT, Entry, verdict_changes
@@ -20,6 +21,7 @@ from aiepipe.report.sweep import sweep_json, sweep_jsonl
 from aiepipe.report.tests_json import session_json
 from aiepipe.testing.case import Case, CaseOutcome, CaseResult, TestSession
 from aiepipe.testing.sweep import MatmulShape, Sweep, SweepPoint, SweepRow, SweepVerdict
+from aiepipe.verdict import BuildRunReport
 
 from . import sample
 from .browser import browse, screenshot, serious_issues
@@ -218,3 +220,10 @@ def _unfilter(kind: int, line: bytearray, above: bytearray, each: int) -> bytear
                       (abs(left + up - 2 * corner), 2, corner))[2]  # fmt: skip
         line[i] = (line[i] + (0, left, up, (left + up) // 2, nearest)[kind]) & 255
     return line
+
+
+@pytest.mark.parametrize("report", [sample.right(), sample.wrong()])
+def test_a_row_with_its_report_is_kept_whole(report: BuildRunReport) -> None:
+    """As the store and xdist pass it on; some parts have a field named as the tag of the codec."""
+    row = SweepRow(SweepVerdict.WRONG, report=report)
+    assert json_codec.decode(json.loads(json.dumps(json_codec.encode(row))), SweepRow) == row

@@ -13,6 +13,7 @@ from ..testing.case import Case, CaseOutcome, CaseResult, ExpectedFills
 from ..verdict import Agreement, BufferOperation, BuildRunReport, Severity
 from .build_run import BuildRunOptions, build_run
 from .device import RunSettings
+from .inspect import InspectOptions, inspect
 from .repetition import repeat_line
 
 DEFAULT_BACKEND = "builtin"
@@ -51,10 +52,13 @@ def run_case(case: Case, backend: str, settings: CaseSettings, compiler: Compile
     if reason is not None:
         return CaseResult(case, backend, CaseOutcome.SKIPPED, 0.0, (reason,))
     options = case_options(case, backend, settings)
-    again = repeat_line("build-run", options, options.seed)
+    again = repeat_line("build-run", options, options.seed) if case.runs else f"aiepipe inspect {case.file}"
     report, detail, stage = None, "", ""
     try:
-        report = build_run(options, compiler=compiler, look=bool(case.fills or case.fates))
+        if case.runs:
+            report = build_run(options, compiler=compiler, look=bool(case.fills or case.fates))
+        else:
+            report = inspect(InspectOptions(case.file, iree_flags=case.flags), compiler=compiler)
     except AiepipeError as error:
         stage = _stage(error)
         problems, detail = _after_error(case, error, stage), _text(error)
@@ -66,7 +70,7 @@ def run_case(case: Case, backend: str, settings: CaseSettings, compiler: Compile
         )
     else:
         problems = _after_run(case, report)
-        again = report.repeat_with
+        again = report.repeat_with or again
     return CaseResult(
         case,
         backend,

@@ -31,8 +31,10 @@ class InspectOptions:
     diff_flags: tuple[str, ...] = ()
 
 
-def inspect(options: InspectOptions, progress: Progress = silent) -> BuildRunReport:
-    """Compiles the file to the HAL and reports.
+def inspect(
+    options: InspectOptions, progress: Progress = silent, *, compiler: Compiler | None = None
+) -> BuildRunReport:
+    """Compiles the file to the HAL and reports; `compiler` is one that is there already.
 
     Raises UsageError, CompileError. `failed_condition` says whether `fail_on` was met.
     """
@@ -45,13 +47,13 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> BuildRunRep
         raise UsageError(f"--fail-on {DIFFERENCE} needs --diff or --diff-flag")
     clock = StageClock(progress)
     source = read_source(options.file)
-    with Compiler() as compiler:
+    with compiler or Compiler() as opened:
         with clock.stage("inspect", "compiling with IREE to the HAL") as notes:
-            inspection = _inspect(compiler, source, options.iree_flags, notes)
+            inspection = _inspect(opened, source, options.iree_flags, notes)
         difference = None
         if compared:
             with clock.stage("compare", "inspecting the other side") as notes:
-                difference = _difference(compiler, source, inspection, options, notes)
+                difference = _difference(opened, source, inspection, options, notes)
     return BuildRunReport(
         command="inspect",
         file=source.file,

@@ -62,6 +62,8 @@ class Case:
     flags: tuple[str, ...] = ()
     timeout_s: float | None = None
     xfail: str | None = None
+    runs: bool = True
+    """False: the case is about the IR alone."""
 
     @property
     def place(self) -> str:

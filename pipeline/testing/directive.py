@@ -48,6 +48,7 @@ class Draft:
     flags: list[str] = field(default_factory=list[str])
     timeout_s: float | None = None
     xfail: str | None = None
+    runs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,12 @@ def _xfail(draft: Draft, text: str) -> None:
     draft.xfail = text
 
 
+def _run(draft: Draft, text: str) -> None:
+    if text not in ("yes", "no"):
+        raise UsageError(f"run: {text!r}", remedy="yes, or no: the case is about the IR alone")
+    draft.runs = text == "yes"
+
+
 def _number(text: str, *, least: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19) or int(text) < least:
         raise UsageError(f"{text!r} is no whole number from {least}")
@@ -224,4 +231,5 @@ DIRECTIVES: Mapping[str, Directive] = {
     "flags": Directive(_flags, many=True),
     "timeout": Directive(_timeout),
     "xfail": Directive(_xfail),
+    "run": Directive(_run),
 }

@@ -86,6 +86,8 @@ _END = "an empty comment line (//) ends the block"
 def _case(file: str, line: int, name: str, draft: Draft) -> Case:
     if draft.errors and (draft.outputs or draft.fills or draft.fates or draft.hazards is not None):
         raise _at(file, line, UsageError("a case that expects an error has nothing else to expect"))
+    if not draft.runs and (draft.inputs or draft.outputs or draft.hazards is not None or draft.repeat):
+        raise _at(file, line, UsageError("a case that is not run has no input, output, hazards or repeat"))
     return Case(
         file=file,
         line=line + 1,
@@ -110,6 +112,7 @@ def _case(file: str, line: int, name: str, draft: Draft) -> Case:
         flags=tuple(draft.flags),
         timeout_s=draft.timeout_s,
         xfail=draft.xfail,
+        runs=draft.runs,
     )
 
 

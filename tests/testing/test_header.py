@@ -20,8 +20,7 @@ def block(*directives: str, name: str = "") -> str:
 
 
 def test_the_example_of_the_document_is_read() -> None:
-    text = DOCUMENT.read_text().split("    // C = 7", 1)[1].split("\n\n", 1)[0]
-    example = "\n".join(line.removeprefix("    ") for line in ("    // C = 7" + text).splitlines())
+    example = DOCUMENT.read_text().split("```mlir\n", 1)[1].split("```", 1)[0]
     (case,) = read_cases("mlir/matmul.mlir", example)
     assert (case.function, case.line) == ("matmul", 3)
     assert case.inputs == ("64x16xi32=1", "16x64xi32=2")
@@ -123,6 +122,13 @@ def test_other_files_have_no_cases(text: str) -> None:
     assert not has_marker(text)
 
 
+def test_a_case_about_the_ir_is_not_run() -> None:
+    (case,) = read_cases("f.mlir", block("run: no", "fills: none"))
+    assert not case.runs
+    (case,) = read_cases("f.mlir", block("run: yes"))
+    assert case.runs
+
+
 @pytest.mark.parametrize(
     ("lines", "place", "message"),
     [
@@ -146,6 +152,8 @@ def test_other_files_have_no_cases(text: str) -> None:
         (["timeout: inf"], 2, "number of seconds"),
         (["backend: builtin,"], 2, "empty backend"),
         (["error: no", "output: 4xi32=1"], 1, "nothing else to expect"),
+        (["run: never"], 2, "run: 'never'"),
+        (["run: no", "input: 4xi32=1"], 1, "a case that is not run"),
     ],
 )
 def test_a_fault_names_file_and_line(lines: list[str], place: int, message: str) -> None:

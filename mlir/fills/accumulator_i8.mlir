@@ -1,0 +1,13 @@
+// A zero-initialised accumulator of a matmul, i8: fused into its dispatch.
+//
+// aiepipe-test
+// run: no
+// fills: none
+// fate: fused into dispatch
+func.func @main(%a: tensor<8x8xi8>, %b: tensor<8x8xi8>) -> tensor<8x8xi32> {
+  %c = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<8x8xi32>
+  %f = linalg.fill ins(%c : i32) outs(%e : tensor<8x8xi32>) -> tensor<8x8xi32>
+  %r = linalg.matmul ins(%a, %b : tensor<8x8xi8>, tensor<8x8xi8>) outs(%f : tensor<8x8xi32>) -> tensor<8x8xi32>
+  return %r : tensor<8x8xi32>
+}

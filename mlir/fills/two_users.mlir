@@ -1,0 +1,14 @@
+// A fill with two users: an accumulator twice.
+//
+// aiepipe-test
+// run: no
+// fills: none
+// fate: run 2 times
+func.func @main(%a: tensor<8x8xi32>, %b: tensor<8x8xi32>) -> (tensor<8x8xi32>, tensor<8x8xi32>) {
+  %c = arith.constant 7 : i32
+  %e = tensor.empty() : tensor<8x8xi32>
+  %f = linalg.fill ins(%c : i32) outs(%e : tensor<8x8xi32>) -> tensor<8x8xi32>
+  %r = linalg.matmul ins(%a, %b : tensor<8x8xi32>, tensor<8x8xi32>) outs(%f : tensor<8x8xi32>) -> tensor<8x8xi32>
+  %s = linalg.matmul ins(%b, %a : tensor<8x8xi32>, tensor<8x8xi32>) outs(%f : tensor<8x8xi32>) -> tensor<8x8xi32>
+  return %r, %s : tensor<8x8xi32>, tensor<8x8xi32>
+}

@@ -19,7 +19,7 @@ from ..program import Artifact, Dispatch, Program
 from .failures import compile_failure
 from .iree_compiler import IreeCompiler, find, probe, unknown_to
 from .iree_kernels import ForeignKernel, assign, collect
-from .protocol import CompileOptions
+from .protocol import CompileOptions, executable_identity
 from .settings import BackendSettings, KnownSetting
 from .tool import ToolRun, run_tool
 from .work_folder import work_folder
@@ -81,6 +81,10 @@ class IreeAmdAieBackend:
             files = {LOG: run.log.read_bytes()}
             notes = (f"{compiler.path}: {compiler.version}, {device}", f"$ {run.line}")
             return self._artifacts(dispatches, kernels, options, notes, files)
+
+    def compiler_identity(self) -> str:
+        """Changes when the installed compiler does. Raises UsageError where there is none."""
+        return executable_identity(find(self._settings))
 
     def _compile(self, compiler: IreeCompiler, program: Program, folder: Path) -> tuple[ToolRun, str]:
         stem = re.sub(r"\W", "_", Path(program.source.file).stem) or "module"

@@ -19,7 +19,7 @@ from ..errors import ArtifactError, CompileError, UsageError
 from ..formats import instructions, xclbin
 from ..program import TensorType
 from .failures import compile_failure
-from .protocol import CompileOptions, Design
+from .protocol import CompileOptions, Design, executable_identity
 from .settings import BackendSettings, KnownSetting
 from .tool import run_tool
 from .work_folder import work_folder
@@ -112,6 +112,10 @@ class MlirAieBackend:
             files=files,
             notes=(f"$ {run.line}",),
         )
+
+    def compiler_identity(self) -> str:
+        """Changes when the installed compiler does. Raises UsageError where there is none."""
+        return executable_identity(self._find())
 
     def _find(self) -> Path:
         folder = self._settings.path("install-dir")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from ..codegen.options import CompileOptions
@@ -68,6 +69,21 @@ class DesignBackend(Protocol):
     def compile_design(self, file: str, text: str, *, options: CompileOptions) -> Design:
         """Raises CompileError, ArtifactError, UsageError."""
         ...
+
+
+@runtime_checkable
+class External(Protocol):
+    """A backend whose work is done by a program that the user may replace at any time."""
+
+    def compiler_identity(self) -> str:
+        """Text that changes when the program does. Raises UsageError where it is not there."""
+        ...
+
+
+def executable_identity(path: Path) -> str:
+    """The file, its size and its time: another version is another of these, and none has to be run."""
+    found = path.resolve().stat()
+    return f"{path.resolve()} {found.st_size} {found.st_mtime_ns}"
 
 
 AnyBackend = Backend | ModuleBackend | DesignBackend

@@ -14,11 +14,23 @@ from typing import Any, cast
 
 from platformdirs import user_config_path
 
+from ..backends import registry
+from ..backends.protocol import External
 from ..backends.settings import BackendRequest, ConfigurationTable
 from ..errors import UsageError
 
 PROJECT_FILE = "aiepipe.toml"
 USER_FILE = "config.toml"
+
+
+def compiler_identity(name: str, options: Sequence[str] = (), flags: Sequence[str] = ()) -> str:
+    """What changes when the external compiler of the backend does; empty without one, for aiepipe's own code
+    and packages are in every key."""
+    try:
+        backend = registry.load(name, backend_request(name, tuple(options), tuple(flags)))
+        return backend.compiler_identity() if isinstance(backend, External) else ""
+    except UsageError:
+        return ""  # ready artifacts need none; whoever compiles with it will say that it is missing
 
 
 def backend_request(backend: str, options: Sequence[str], flags: Sequence[str]) -> BackendRequest:

@@ -24,7 +24,7 @@ from ..verdict import Accumulation, BuildRunReport, Inspection
 from ..verify.comparison import compare
 from ..verify.reference import Reference, reference
 from ..verify.tolerance import parse_tolerance
-from .backend_options import backend_request
+from .backend_options import backend_request, compiler_identity
 from .build import (
     check_fallback,
     compile_dispatches,
@@ -184,7 +184,10 @@ def _build_key(options: BuildRunOptions, source: SourceText, problem: Problem) -
     backend = (options.backend, options.backend_options, options.backend_flags, options.fallback)
     epoch = source_date_epoch()
     name = problem.function.name
-    return content_key("build", source.file, source.text, name, options.iree_flags, *backend, scalars, epoch)
+    installed = compiler_identity(options.backend, options.backend_options, options.backend_flags)
+    return content_key(
+        "build", source.file, source.text, name, options.iree_flags, *backend, installed, scalars, epoch
+    )
 
 
 def _inspect(

@@ -15,6 +15,7 @@ from ..frontend.compiler import Compiler
 from ..hal.inspection import inspect
 from ..testing.sweep import MatmulShape, SourceFile, SweepPoint, SweepRow, SweepVerdict
 from ..verdict import Agreement, BuildRunReport, Severity
+from .backend_options import compiler_identity
 from .build_run import BuildRunOptions, build_run
 from .content_store import ContentStore, content_key
 from .device import RunSettings
@@ -149,7 +150,8 @@ def again_line(point: SweepPoint) -> str:
 
 def point_key(point: SweepPoint, where: str) -> str:
     """The name of the point's row in the store; `where` it ran."""
-    return content_key("sweep", where, type(point.program).__name__, dataclasses.asdict(point))
+    compiler = compiler_identity(point.backend)
+    return content_key("sweep", where, type(point.program).__name__, dataclasses.asdict(point), compiler)
 
 
 def row_document(row: SweepRow) -> dict[str, Any]:

@@ -100,8 +100,17 @@ class WheelReleases:
         venv.create(place, with_pip=False)
         python = str(place / "bin" / "python")
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
-        _pip([*pip, "--disable-pip-version-check", f"{COMPILER}=={version}", f"{RUNTIME}=={version}"])
+        _pip([*pip, "--disable-pip-version-check", f"{COMPILER}=={version}", runtime_for(version)])
         (place / _MARKER).write_text(version + "\n", encoding="utf-8")
+
+
+def runtime_for(version: str) -> str:
+    """The requirement on the runtime: a compiler of the same minor release runs on it, and patch releases
+    come out for one of the two alone (there is a compiler 3.7.1 and no runtime 3.7.1)."""
+    if "rc" in version:
+        return f"{RUNTIME}=={version}"
+    numbers = version.split(".")
+    return f"{RUNTIME}=={'.'.join(numbers[:2])}.*" if len(numbers) > 1 else f"{RUNTIME}=={version}"
 
 
 def version_key(version: str) -> tuple[tuple[int, ...], int]:

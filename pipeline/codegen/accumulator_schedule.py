@@ -136,3 +136,5 @@ class AccumulatorSchedule:
                 return f"bm{'lh'[part]}{accumulator[2:]}"
             case Accumulator.FLOAT:  # bml3 is amll3, amlh3
                 return f"am{accumulator[2]}{'lh'[part]}{accumulator[3:]}"
+            case Accumulator.HALVES:
+                raise AssertionError("products by halves have a kernel of their own (halves_kernel.py)")

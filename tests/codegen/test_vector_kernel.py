@@ -6,6 +6,7 @@ import pytest
 
 from aiepipe.codegen.kernel_shape import KernelShape
 from aiepipe.codegen.matrix_modes import MODES, Accumulator
+from aiepipe.codegen.problem import View
 from aiepipe.codegen.vector_kernel import schedule_kernel
 from aiepipe.codegen.vector_program import VectorProgram, statements
 from aiepipe.isa.assembler import assemble
@@ -46,7 +47,10 @@ def test_programs_have_no_hazards(
     """Operand registers are loaded while they are read, on purpose; everything else is a fault."""
     shape = KernelShape(MODES[pair], 32, 64, INNER[pair], left_transposed, right_transposed)
     buffers = ((0x400, 0x2400), (0x4400, 0x6400), (0x8400,))
-    program = VectorProgram("matmul", shape, True, True, *buffers, steps=3, begin=7)
+    written = View(0, "i32", 4, 32 * 64 * 4, 0, (32, 64), (64, 1))
+    program = VectorProgram(
+        "matmul", shape, True, True, *buffers, buffers[-1], (), None, written, steps=3, begin=7
+    )
     code = assemble(statements(program)).code
     assert {hazard.kind for hazard in find_hazards(code)} <= {"exposed-read"}
 

@@ -47,6 +47,11 @@ COLUMN_OPERANDS_MAXIMUM = 3
 START_CYCLES = 300
 """From the first instruction until all is flowing."""
 
+TRANSFER_CYCLES = 200
+"""Of the NPU's controller, to write a shim's BD, patch its address and start it. An assumption, as nobody
+says and the emulated controller takes no time: so that a small problem is not cut into more transfers than
+it is worth. They overlap with the array's work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
@@ -209,12 +214,20 @@ class ArrayPlan:
         if self.result_buffers == 1 and self.tile_count > 1:
             tile = max(tile, steps + self.sent_words)
         fill = 2 * max(self.left_words, self.right_words)
-        return START_CYCLES + fill + self.tile_count * tile + self.sent_words + self.out_cycles
+        work = fill + self.tile_count * tile + self.sent_words + self.out_cycles
+        return START_CYCLES + max(work, self.control_cycles)
+
+    @property
+    def control_cycles(self) -> int:
+        """The controller's: per tile its operands' and its results' transfers."""
+        return TRANSFER_CYCLES * self.tile_count * (self.core_rows + self.core_columns + self.cores)
 
     @property
     def bound(self) -> str:
         """What bounds it, in words."""
         steps = self.inner.parts * self.step_cycles
+        if self.cycles == START_CYCLES + self.control_cycles:
+            return "the transfers that the controller has to start"
         if self.epilogue_cycles > max(steps, self.out_cycles):
             return "what is fused with it, in scalar code"
         if self.out_cycles > steps:

@@ -131,7 +131,7 @@ def test_one_core_of_the_seed(cli: Cli, corpus: Path) -> None:
 @pytest.fixture
 def built(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of our own matmul, as the current one, so that outputs name no place of this machine."""
-    done = cli("build", str(MATMUL), "-o", str(tmp_path))
+    done = cli("build", str(MATMUL), "-o", str(tmp_path), "--cores", "1x1")
     assert done.code == 0, done.err
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -17,7 +17,7 @@ _SAMPLED = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One in three of each large family by default, all with `make test-all`: each translates a new program."""
+    """One in three of each large family by default, all with `make test-all`: each is a new program."""
     seen: dict[str, int] = {}
     for item in items:
         name = getattr(item, "originalname", "")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from .sampling import mark_the_rest_slow
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -16,6 +18,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the files in tests/golden anew; look at the diff"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_the_rest_slow(items)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ def plans_of(m: int, n: int, k: int, *, operand: str = "i8", cores: int = 16) ->
     return list(plans(problem, cores=cores))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 4096), st.integers(1, 4), st.data())
 def test_parts_follow_each_other_and_differ_by_a_grain(grains: int, grain: int, data: st.DataObject) -> None:
     parts = data.draw(st.integers(1, grains))

@@ -52,4 +52,6 @@ def test_every_sample_says_what_is_expected_and_compiles(compiler: Compiler, sam
     (function,) = program.functions
     inputs = sum(line.startswith("// input: ") for line in header)
     outputs = sum(line.startswith("// output: ") for line in header)
-    assert (inputs, outputs) == (len(function.arguments), len(function.results))
+    # a header without any is a test with random inputs, held to numpy
+    assert inputs in (0, len(function.arguments))
+    assert outputs in (0, len(function.results))

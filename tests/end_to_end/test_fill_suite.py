@@ -1,8 +1,8 @@
 """mlir/fills/: each program's fate is what its header says, and the header is right by the text of IREE's
 own IR, which iree-compile prints and this file searches without any of our readers.
 
-What the text proves: how many fills there are, of which op, and whether they run at start-up. The finer words of
-a fate (which bytes, which dispatch, folded away) are held to `aiepipe inspect` only.
+What the text proves: how many fills there are, of which op, and whether they run at start-up. The finer
+words of a fate (which bytes, which dispatch, folded away) are held to `aiepipe inspect` only.
 """
 
 from __future__ import annotations

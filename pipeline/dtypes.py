@@ -6,38 +6,60 @@ first), see iree/compiler/Utils/ElementPackingUtils.cpp.
 
 from __future__ import annotations
 
-from typing import Any, cast
+import importlib
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-# the extension module has no stubs; nobody else imports it
-_small = cast("Any", ml_dtypes)
+# MLIR name -> bits in memory
+_BITS = {
+    "i1": 8,
+    "i2": 2,
+    "i4": 4,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "index": 64,
+    "f8E4M3FN": 8,
+    "f8E5M2": 8,
+    "f16": 16,
+    "bf16": 16,
+    "f32": 32,
+    "f64": 64,
+    "complex<f32>": 64,
+    "complex<f64>": 128,
+}
 
-# MLIR name -> (numpy dtype, bits in memory)
-_TABLE: dict[str, tuple[np.dtype[Any], int]] = {
-    "i1": (np.dtype(np.bool_), 8),
-    "i2": (np.dtype(_small.int2), 2),
-    "i4": (np.dtype(_small.int4), 4),
-    "i8": (np.dtype(np.int8), 8),
-    "i16": (np.dtype(np.int16), 16),
-    "i32": (np.dtype(np.int32), 32),
-    "i64": (np.dtype(np.int64), 64),
-    "index": (np.dtype(np.int64), 64),
-    "f8E4M3FN": (np.dtype(_small.float8_e4m3fn), 8),
-    "f8E5M2": (np.dtype(_small.float8_e5m2), 8),
-    "f16": (np.dtype(np.float16), 16),
-    "bf16": (np.dtype(_small.bfloat16), 16),
-    "f32": (np.dtype(np.float32), 32),
-    "f64": (np.dtype(np.float64), 64),
-    "complex<f32>": (np.dtype(np.complex64), 64),
-    "complex<f64>": (np.dtype(np.complex128), 128),
+# MLIR name -> numpy's own dtype
+_NUMPY: dict[str, np.dtype[Any]] = {
+    "i1": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "index": np.dtype(np.int64),
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "complex<f32>": np.dtype(np.complex64),
+    "complex<f64>": np.dtype(np.complex128),
+}
+
+# MLIR name -> the name of the type in ml_dtypes, which is imported when one is asked for: that took a second
+# (ml_dtypes 0.7.0), as long as a whole build-run of a program that needs none of them
+_ML_DTYPES = {
+    "i2": "int2",
+    "i4": "int4",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E5M2": "float8_e5m2",
+    "bf16": "bfloat16",
 }
 
 
 def is_known(element: str) -> bool:
     """Whether `element` (an MLIR type name such as "bf16") is one that we can hold in an array."""
-    return canonical(element) in _TABLE
+    return canonical(element) in _BITS
 
 
 def canonical(element: str) -> str:
@@ -47,12 +69,15 @@ def canonical(element: str) -> str:
 
 def numpy_dtype(element: str) -> np.dtype[Any]:
     """The numpy dtype of an MLIR element type. Raises KeyError for an unknown one."""
-    return _TABLE[canonical(element)][0]
+    name = canonical(element)
+    if name in _NUMPY:
+        return _NUMPY[name]
+    return np.dtype(getattr(importlib.import_module("ml_dtypes"), _ML_DTYPES[name]))
 
 
 def storage_bits(element: str) -> int:
     """Bits that one element takes in a buffer (i1 takes 8, i4 takes 4)."""
-    return _TABLE[canonical(element)][1]
+    return _BITS[canonical(element)]
 
 
 def is_float(element: str) -> bool:
@@ -72,8 +97,11 @@ def mlir_name(dtype: np.dtype[Any]) -> str:
     """
     if dtype.kind == "u":
         return f"i{dtype.itemsize * 8}"
-    for name, (known, _) in _TABLE.items():
+    for name, known in _NUMPY.items():
         if known == dtype and name != "index":
+            return name
+    for name, theirs in _ML_DTYPES.items():
+        if theirs == dtype.name:
             return name
     raise KeyError(dtype.name)
 

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from .sampling import mark_the_rest_slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+# a time is no part of any test's answer, and the first draw may import or translate
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
+
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 

@@ -17,7 +17,6 @@ from ..frontend.compiler import Compiler
 from ..program import Artifact, CpuKernel, Dispatch, DispatchCommand, HostFunction, Program
 from ..verdict import BuildRunReport, DispatchReport
 from .backend_options import backend_request
-from .design import build_design
 from .problem import pose, refusal
 from .program_directory import BuiltProgram, write_program
 from .source import SourceText, read_source
@@ -96,6 +95,8 @@ def _build_design(
     backend: DesignBackend, source: SourceText, options: BuildOptions, clock: StageClock
 ) -> BuildRunReport:
     """A design of the `aie` dialect: IREE does not read it."""
+    from .design import build_design  # noqa: PLC0415  (what explains streams is a tenth of all imports)
+
     with clock.stage("backend", f"compiling the design with {backend.name}") as notes:
         built = build_design(backend, source, source_date_epoch(), notes)
         notes.files += write_program(Path(options.output_directory), built)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
+VERDICT = tuple(
+    f"verdict.{part}" for part in ("command", "comparison", "inspection", "syncs", "array", "bisection")
+)
+
 PUBLIC: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "flows",
@@ -42,7 +46,7 @@ PUBLIC: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "flows.doctor: doctor",
         ),
     ),
-    ("data", "What stages hand on", "Frozen dataclasses.", ("program", "verdict", "errors")),
+    ("data", "What stages hand on", "Frozen dataclasses.", ("program", *VERDICT, "errors")),
     (
         "pyxrt",
         "The emulated pyxrt",

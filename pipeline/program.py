@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import dtypes
@@ -122,7 +122,8 @@ class TensorOp:
     "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides"
     (ints); tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source,
     padding); tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not
-    read has the attribute "unread": True.
+    read has the attribute "unread": True; `inner` are the ops in its regions (scf.if, scf.for), as far as
+    they can be read.
     """
 
     name: str
@@ -131,6 +132,7 @@ class TensorOp:
     location: SourceLocation
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     structured: Structured | None = None
+    inner: tuple[TensorOp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,17 @@ class SourceFunction:
     returns: tuple[Value, ...]
     location: SourceLocation
     scalars: tuple[int, ...] = ()
+
+    @property
+    def every_op(self) -> tuple[TensorOp, ...]:
+        """The ops and what is inside them, outer before inner."""
+        return tuple(_with_inner(self.ops))
+
+
+def _with_inner(ops: Sequence[TensorOp]) -> Iterator[TensorOp]:
+    for op in ops:
+        yield op
+        yield from _with_inner(op.inner)
 
 
 @dataclass(frozen=True, slots=True)

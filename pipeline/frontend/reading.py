@@ -8,7 +8,9 @@ its name, has the attribute "unread", and is refused by whoever must understand 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from .. import dtypes
@@ -27,6 +29,7 @@ _TRANSPARENT = frozenset(
 _CONSTANTS = frozenset(
     {"arith.constant", "util.unfoldable_constant", "complex.constant", "flow.tensor.constant"}
 )
+_CONTROL_FLOW = "scf."
 # ops whose attributes and operands are all said by the types
 _PLAIN_PREFIXES = ("arith.", "math.", "complex.")
 _PLAIN = frozenset(
@@ -122,7 +125,10 @@ class OpReader:
             self._structured(op)
         elif not self._fold(op):
             plain = name in _PLAIN or (name.startswith(_PLAIN_PREFIXES) and not op.regions)
+            inner = self._inside(op) if name.startswith(_CONTROL_FLOW) else ()
             self.emit(op, [*op.operands], {} if plain else {"unread": True})
+            if inner:
+                self.ops[-1] = replace(self.ops[-1], inner=inner)
 
     def emit(
         self,
@@ -152,6 +158,23 @@ class OpReader:
         )
 
     # ----------------------------------------------------------------- how each kind is read
+
+    def _inside(self, op: Operation) -> tuple[TensorOp, ...]:
+        """What is in the regions of control flow, for those who ask what became of it. What has values that
+        we cannot hold is left out: the op around it is refused anyway by whoever must understand it."""
+        outside, self.ops = self.ops, []
+        values = dict(self._values)
+        for block, body in mlir.blocks(op).items():
+            for argument in block.arguments:
+                shape, element = mlir.shaped(argument.type) or ((), str(argument.type))
+                if dtypes.is_known(element):
+                    self.bind(argument, self.fresh(TensorType(shape, element)))
+            for inner in body:
+                with contextlib.suppress(CompileError):
+                    self.read(inner)
+        found, self.ops = tuple(self.ops), outside
+        self._values = values
+        return found
 
     def _usable(self, value: mlir.Value, op: Operation) -> bool:
         if value in self._values or value in self._numbers:

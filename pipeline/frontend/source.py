@@ -124,7 +124,11 @@ def _read_function(op: Operation, session: Session, scalars: Mapping[int, bytes]
     location = place(op, session.file)
     blocks = mlir.blocks(op)
     if len(blocks) != 1:
-        raise reader.refusal(f"@{name} has control flow between blocks: only straight-line code is read", op)
+        raise reader.refusal(
+            f"@{name} has control flow between blocks: only straight-line code is read",
+            op,
+            "write it with scf.if, scf.for or scf.while",
+        )
     block, body = next(iter(blocks.items()))
     arguments: list[Value] = []
     scalar_arguments: list[int] = []

@@ -52,7 +52,7 @@ def fates(
 def source_fills(source: SourceModule) -> Iterator[tuple[SourceFunction, TensorOp]]:
     """The ops of the source that give every element of a tensor one value, with their functions."""
     for function in source.functions:
-        for op in function.ops:
+        for op in function.every_op:
             splat = op.name == "arith.constant" and bool(op.attributes.get("splat"))
             if splat or (op.name != "arith.constant" and op.name in FILLING_OPS):
                 yield function, op
@@ -61,7 +61,7 @@ def source_fills(source: SourceModule) -> Iterator[tuple[SourceFunction, TensorO
 def users_of(op: TensorOp, function: SourceFunction) -> list[TensorOp]:
     """The ops that take a result of `op`."""
     results = {result.id for result in op.results}
-    return [other for other in function.ops if results & set(other.operands)]
+    return [other for other in function.every_op if results & set(other.operands)]
 
 
 def role(op: TensorOp, function: SourceFunction) -> str:
@@ -165,7 +165,7 @@ def _value(op: TensorOp, function: SourceFunction) -> str | None:
         attribute = next(
             (
                 other.attributes.get("value")
-                for other in function.ops
+                for other in function.every_op
                 if other.name == "arith.constant" and other.results[0].id == name
             ),
             None,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ..frontend.arithmetic import Number
 from ..program import SourceLocation
-from .values import BufferRange, HalBuffer
+from .values import BufferRange, HalBuffer, alternatives, sum_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,6 @@ class Returned:
     range: BufferRange
 
 
-def sum_known(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
 def resolved(what: Recorded, slots: Sequence[Place]) -> Recorded:
     """The record with slots replaced by the buffers of one submission."""
 
@@ -79,16 +75,24 @@ def resolved(what: Recorded, slots: Sequence[Place]) -> Recorded:
         slot = slots[part.slot]
         return Place(slot.buffer, sum_known(slot.offset_bytes, part.offset_bytes), part.length_bytes)
 
+    return _mapped(what, fill_in)
+
+
+def settled(what: Recorded) -> Recorded:
+    """The record with choices that turned out to be none replaced by what they are."""
+    return _mapped(what, _settled_place)
+
+
+def _settled_place(part: Place) -> Place:
+    if part.buffer is None or not part.buffer.one_of:
+        return part
+    found = alternatives(BufferRange(part.buffer, part.offset_bytes, part.length_bytes))
+    if len(found) != 1:
+        return part
+    return Place(found[0].buffer, found[0].offset_bytes, part.length_bytes)
+
+
+def _mapped(what: Recorded, place: Callable[[Place], Place]) -> Recorded:
     if isinstance(what, DispatchRun):
-        bindings = tuple(fill_in(part) for part in what.bindings)
-        return DispatchRun(what.name, what.constants, bindings, what.location, what.places)
-    return Touch(
-        what.form,
-        what.kind,
-        fill_in(what.target),
-        what.source and fill_in(what.source),
-        what.pattern,
-        what.pattern_type,
-        what.location,
-        what.places,
-    )
+        return replace(what, bindings=tuple(place(part) for part in what.bindings))
+    return replace(what, target=place(what.target), source=what.source and place(what.source))

@@ -43,7 +43,10 @@ _HOST_FORMS = frozenset(
         "util.global",
     }
 )
-_FILLING = frozenset(form for form in _HOST_FORMS if form.endswith((".splat", ".fill", ".constant")))
+_CONSTANT = "arith.constant"
+_FILLING = frozenset(
+    {_CONSTANT, *(form for form in _HOST_FORMS if form.endswith((".splat", ".fill", ".constant")))}
+)
 # in every dispatch, for every op: they carry the location of what they serve
 _PLUMBING = ("hal.", "iree_tensor_ext.", "stream.", "flow.", "func.", "util.")
 _BUILTIN = "@__builtin_"
@@ -113,7 +116,7 @@ def _candidates(module: Operation, file: str) -> Iterator[_Found]:
         elif outer.name in ("util.func", "util.initializer"):
             place = "start-up" if outer.name == "util.initializer" else f"@{mlir.string(outer, 'sym_name')}"
             for op in mlir.descendants(outer):
-                if op.name in _HOST_FORMS or _is_builtin(op):
+                if op.name in _HOST_FORMS or _is_builtin(op) or _is_tensor_constant(op):
                     yield _Found(op, place, frozenset(locations(op.location, file)), fused=False)
 
 
@@ -128,6 +131,11 @@ def _fused(executable: Operation, file: str) -> Iterator[_Found]:
 
 def _is_builtin(op: Operation) -> bool:
     return op.name in _DISPATCHES and _BUILTIN in str(op.attributes["entry_points"])
+
+
+def _is_tensor_constant(op: Operation) -> bool:
+    """A constant that IREE has left as it was."""
+    return op.name == _CONSTANT and mlir.shaped(op.results[0].type) is not None
 
 
 def _text(op: Operation) -> str:

@@ -9,14 +9,16 @@ IREE's output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ..frontend import mlir
 from ..frontend.arithmetic import Number, evaluate
 from ..frontend.constants import scalar
 from ..frontend.location import locations, place
 from ..frontend.mlir import Block, Context, Operation
-from .happenings import DispatchRun, Happening, Place, Recorded, Returned, Touch, resolved, sum_known
+from .happenings import DispatchRun, Happening, Place, Recorded, Returned, Touch, resolved, settled
 from .values import (
     UNKNOWN,
     ArgumentView,
@@ -26,6 +28,8 @@ from .values import (
     HalBuffer,
     HalValue,
     View,
+    alternatives,
+    sum_known,
 )
 
 CALL_DEPTH = 32
@@ -105,6 +109,9 @@ class HalReader:
         for buffer in self._buffers:
             if not buffer.executed:
                 self.happenings += [Happening(what, buffer.function, EACH_CALL) for what in buffer.recorded]
+        # loops and branches are known as a whole only now
+        self.happenings = [replace(found, what=settled(found.what)) for found in self.happenings]
+        self.returned = [found for each in self.returned for found in _settled(each)]
 
     # ----------------------------------------------------------------- control flow
 
@@ -129,6 +136,7 @@ class HalReader:
         if entry is None:
             return ()
         known: dict[Block, list[HalValue]] = {entry: list(arguments)}
+        joined, loops = _joints(blocks)
         returned: tuple[HalValue, ...] | None = None
         for block, ops in blocks.items():
             if block not in known:
@@ -141,8 +149,37 @@ class HalReader:
             if last.name == "util.return" and returned is None:
                 returned = tuple(self._value(value) for value in last.operands)
             for target, values in self._branches(last):
-                _merge(known, target, values)
+                if target in known:
+                    self._merge(known[target], values)
+                else:
+                    opened = [self._opened(v, loop=target in loops) for v in values]
+                    known[target] = opened if target in joined else values
         return returned or ()
+
+    def _opened(self, value: HalValue, *, loop: bool) -> HalValue:
+        """What one edge says about an argument of a block that others lead to, too."""
+        if isinstance(value, ArgumentView):
+            value = View(BufferRange(self._argument_buffer(value.index)))
+        if isinstance(value, View):
+            return View(_choice(value.range))
+        if isinstance(value, BufferRange):
+            return _choice(value)
+        # a number changes from round to round
+        return UNKNOWN if loop and isinstance(value, Number) else value
+
+    def _merge(self, before: list[HalValue], values: Sequence[HalValue]) -> None:
+        """Adds what another edge says about a block's arguments."""
+        for position, (old, new) in enumerate(zip(before, values, strict=False)):
+            if isinstance(new, ArgumentView):
+                new = View(BufferRange(self._argument_buffer(new.index)))  # noqa: PLW2901
+            if isinstance(old, View) and isinstance(new, View):
+                old.range.buffer.one_of.append(new.range)
+            elif isinstance(old, BufferRange) and isinstance(new, BufferRange):
+                old.buffer.one_of.append(new)
+            elif isinstance(old, Number) and old != new:
+                before[position] = UNKNOWN
+            elif old is UNKNOWN and not isinstance(new, Number):
+                before[position] = self._opened(new, loop=False)
 
     def _branches(self, op: Operation) -> list[tuple[Block, list[HalValue]]]:
         targets = list(op.successors)
@@ -213,6 +250,8 @@ class HalReader:
             # either is possible; of a handle and null, the handle is what gets used
             chosen = second if first is UNKNOWN else first
             chosen = UNKNOWN if isinstance(chosen, Number) else chosen
+            if isinstance(first, BufferRange) and isinstance(second, BufferRange):
+                chosen = BufferRange(HalBuffer(one_of=[first, second]))
         self._values[op.results[0]] = chosen
 
     def _global_load(self, op: Operation) -> None:
@@ -222,7 +261,7 @@ class HalReader:
     def _global_store(self, op: Operation) -> None:
         name = mlir.symbol_path(str(op.attributes["global"]))[0]
         value = self._value(op.operands[0])
-        if isinstance(value, BufferRange) and value.buffer.global_name is None:
+        if isinstance(value, BufferRange) and value.buffer.global_name is None and not value.buffer.one_of:
             value.buffer.global_name = name
         self._globals[name] = value
 
@@ -336,7 +375,21 @@ class HalReader:
             self.happenings.append(Happening(resolved(what, slots), self._function, self._when))
 
 
-def _merge(known: dict[Block, list[HalValue]], target: Block, values: list[HalValue]) -> None:
-    """Adds what one edge says about a block's arguments; the first that is known stays."""
-    before = known.setdefault(target, values)
-    known[target] = [new if old is UNKNOWN else old for old, new in zip(before, values, strict=False)]
+def _joints(blocks: Mapping[Block, Sequence[Operation]]) -> tuple[set[Block], set[Block]]:
+    """The blocks that several edges lead to, and those of them that begin a loop."""
+    order = {block: number for number, block in enumerate(blocks)}
+    edges = [(order[block], target) for block, ops in blocks.items() for target in ops[-1].successors]
+    counts = Counter(target for _, target in edges)
+    return (
+        {target for target, count in counts.items() if count > 1},
+        {target for source, target in edges if order[target] <= source},
+    )
+
+
+def _choice(first: BufferRange) -> BufferRange:
+    return BufferRange(HalBuffer(one_of=[first]), 0, first.length_bytes)
+
+
+def _settled(returned: Returned) -> list[Returned]:
+    """A result for each range that it may lie in."""
+    return [replace(returned, range=found) for found in alternatives(returned.range)]

@@ -14,6 +14,7 @@ from .builtins import BuiltinReader, is_builtin_fill
 from .decoding import element_value
 from .happenings import DispatchRun, Happening, Place, Touch
 from .interpretation import HalReader
+from .values import BufferRange, alternatives
 
 # ops of the source that become fills; their result's element type is the fill's
 FILLING_OPS = frozenset({"linalg.fill", "arith.constant", "tensor.pad", "tensor.splat", "flow.tensor.splat"})
@@ -47,7 +48,7 @@ class _Namer:
         self._elements: dict[SourceLocation, str] = {
             op.location: op.results[0].type.element
             for function in source.functions
-            for op in function.ops
+            for op in function.every_op
             if op.name in FILLING_OPS and op.results
         }
 
@@ -97,6 +98,9 @@ class _Namer:
         return Located(operation, what.places)
 
     def _target(self, happening: Happening, place: Place) -> str:
+        parts = one_by_one(place)
+        if len(parts) > 1:
+            return " or ".join(dict.fromkeys(self._target(happening, part) for part in parts))
         buffer = place.buffer
         if buffer is None:
             return "unknown" if place.slot is None else f"binding {place.slot}"
@@ -110,13 +114,15 @@ class _Namer:
         return f"result{'s' if len(indices) > 1 else ''} {', '.join(map(str, indices))}"
 
     def _results(self, function: str, place: Place) -> list[int]:
-        return [
+        found = [
             returned.index
             for returned in self._reader.returned
             if returned.function == function
-            and returned.range.buffer is place.buffer
-            and overlap(place, Place(place.buffer, returned.range.offset_bytes, returned.range.length_bytes))
+            and overlap(
+                place, Place(returned.range.buffer, returned.range.offset_bytes, returned.range.length_bytes)
+            )
         ]
+        return list(dict.fromkeys(found))
 
     def _element(self, happening: Happening, place: Place, places: frozenset[SourceLocation]) -> str | None:
         by_place = {self._elements[p] for p in places if p in self._elements}
@@ -144,8 +150,20 @@ class _Namer:
         return elements.pop() if len(elements) == 1 else None
 
 
+def one_by_one(place: Place) -> tuple[Place, ...]:
+    """The places that one which a branch chooses may be; any other is just itself."""
+    if place.buffer is None or not place.buffer.one_of:
+        return (place,)
+    found = alternatives(BufferRange(place.buffer, place.offset_bytes, place.length_bytes))
+    return tuple(Place(part.buffer, part.offset_bytes, place.length_bytes) for part in found)
+
+
 def overlap(a: Place, b: Place) -> bool:
-    """Whether two ranges share a byte, as far as is known."""
+    """Whether two ranges share a byte, or may, as far as is known."""
+    return any(_overlap(x, y) for x in one_by_one(a) for y in one_by_one(b))
+
+
+def _overlap(a: Place, b: Place) -> bool:
     if a.buffer is None or a.buffer is not b.buffer:
         return False
     if a.offset_bytes is None or b.offset_bytes is None:

@@ -13,9 +13,10 @@ from ..frontend.dispatches import DispatchTable
 from ..program import Access
 from ..verdict import BufferOperation, BufferWriter, FillFate, OutputHistory
 from .builtins import is_builtin_fill
-from .happenings import DispatchRun, Happening, Place, Returned, sum_known
+from .happenings import DispatchRun, Happening, Place, Returned
 from .interpretation import START_UP, HalReader
-from .operations import Located, overlap
+from .operations import Located, one_by_one, overlap
+from .values import BufferRange, sum_known
 
 _DEPTH = 4
 _BINDINGS_WRITTEN = (Access.WRITE, Access.READ_WRITE)
@@ -49,8 +50,10 @@ class OutputReader:
 
     def histories(self) -> tuple[OutputHistory, ...]:
         """One per result, by function and index."""
-        found = [self._history(returned) for returned in self._reader.returned]
-        return tuple(sorted(found, key=lambda h: (h.function, h.result)))
+        found: dict[tuple[str, int], list[Returned]] = {}
+        for returned in self._reader.returned:
+            found.setdefault((returned.function, returned.index), []).append(returned)
+        return tuple(self._history(found[key]) for key in sorted(found))
 
     def sharing(self) -> tuple[str, ...]:
         """Lines about memory that has two uses."""
@@ -89,18 +92,19 @@ class OutputReader:
                 found.append((Place(place.buffer, offset, subspan.type.size_bytes), subspan.access))
         return found
 
-    def _writers(self, target: Place, depth: int = 0) -> list[BufferWriter]:
-        found: list[BufferWriter] = []
-        for item in self._written:
-            if overlap(item.place, target):
-                found.append(self._writer(item, depth))
-        return found
+    def _writers(self, target: Place, path: tuple[int, ...] = ()) -> list[BufferWriter]:
+        """What writes there. `path` are the happenings being explained: a loop may copy what it copied."""
+        return [
+            self._writer(item, path)
+            for item in self._written
+            if id(item.happening) not in path and overlap(item.place, target)
+        ]
 
-    def _writer(self, item: _Written, depth: int) -> BufferWriter:
+    def _writer(self, item: _Written, path: tuple[int, ...]) -> BufferWriter:
         what = item.happening.what
         if item.operation is not None:
             kind, form = item.operation.kind, item.operation.form
-            words = self._operation(item.operation, item.happening, depth)
+            words = self._operation(item.operation, item.happening, path)
         else:
             assert isinstance(what, DispatchRun)
             kind = "dispatch" if item.access is Access.WRITE else "accumulation"
@@ -116,7 +120,7 @@ class OutputReader:
             words,
         )
 
-    def _operation(self, operation: BufferOperation, happening: Happening, depth: int) -> str:
+    def _operation(self, operation: BufferOperation, happening: Happening, path: tuple[int, ...]) -> str:
         when = "at start-up" if operation.when == START_UP else "at each call"
         if operation.kind == "fill":
             value = "a run-time value" if operation.value is None else operation.value
@@ -127,7 +131,7 @@ class OutputReader:
         if not isinstance(source, Place) or source.buffer is None:
             return f"copied {when} ({operation.form})"
         name = _name(source)
-        before = [] if depth >= _DEPTH else self._writers(source, depth + 1)
+        before = [] if len(path) >= _DEPTH else self._writers(source, (*path, id(happening)))
         origin = f", which was {_joined([writer.what for writer in before])}" if before else ""
         return f"copied {when} ({operation.form}) from {name}{origin}"
 
@@ -139,18 +143,30 @@ class OutputReader:
             for fate in fused
         ]
         verb = "written by" if kind == "dispatch" else "read and overwritten by"
-        return f"{verb} dispatch {run.name}" + (f" ({'; '.join(inside)})" if inside else "")
+        return f"{verb} dispatch {run.name}" + (f" ({'; '.join(dict.fromkeys(inside))})" if inside else "")
 
     # ----------------------------------------------------------------- the answers
 
-    def _history(self, returned: Returned) -> OutputHistory:
-        range_ = returned.range
-        place = Place(range_.buffer, range_.offset_bytes, range_.length_bytes)
-        writers = self._writers(place)
-        buffer = _name(place)
-        subject = f"result {returned.index} of @{returned.function}"
+    def _history(self, returned: Sequence[Returned]) -> OutputHistory:
+        """`returned` is one result: several ranges are what a branch chooses from."""
+        places = [_place(each.range) for each in returned]
+        writers = [self._writers(place) for place in places]
+        names = [_name(place) for place in places]
+        clauses = [_clause(name, wrote) for name, wrote in zip(names, writers, strict=True)]
+        subject = f"result {returned[0].index} of @{returned[0].function}"
+        sentence = f"{subject}{clauses[0]}"
+        if len(clauses) > 1:
+            listed = "; ".join(
+                f"({i}) {clause.removeprefix(' is ') if clause.startswith(f' is {name}') else name + clause}"
+                for i, (name, clause) in enumerate(zip(names, clauses, strict=True), 1)
+            )
+            sentence = f"{subject} is one of {len(clauses)} buffers, as a branch or loop decides: {listed}"
         return OutputHistory(
-            returned.function, returned.index, buffer, _sentence(subject, buffer, writers), tuple(writers)
+            returned[0].function,
+            returned[0].index,
+            " or ".join(dict.fromkeys(names)),
+            sentence,
+            tuple(dict.fromkeys(writer for wrote in writers for writer in wrote)),
         )
 
     def _overlapping_bindings(self) -> Iterator[str]:
@@ -172,21 +188,28 @@ class OutputReader:
                 for r in self._reader.returned
                 if r.function == returned.function and r.range.buffer is buffer
             ]
-            if len(same) > 1 and returned.index == min(same):
-                listed = ", ".join(map(str, sorted(same)))
+            if len(set(same)) > 1 and returned.index == min(same):
+                listed = ", ".join(map(str, sorted(set(same))))
                 size = "" if buffer.size_bytes is None else f" of {buffer.size_bytes} bytes"
                 yield f"results {listed} of @{returned.function} lie in one buffer{size}"
             if buffer.argument is not None:
+                alike = [
+                    r
+                    for r in self._reader.returned
+                    if (r.function, r.index) == (returned.function, returned.index)
+                ]
                 yield (
-                    f"result {returned.index} of @{returned.function} is the buffer of "
-                    f"argument {buffer.argument}"
+                    f"result {returned.index} of @{returned.function} {'may be' if len(alike) > 1 else 'is'} "
+                    f"the buffer of argument {buffer.argument}"
                 )
 
     def _written_arguments(self) -> Iterator[str]:
         for item in self._written:
-            buffer, function = item.place.buffer, item.happening.function
-            if buffer is not None and buffer.argument is not None:
-                yield f"argument {buffer.argument} of @{function} is written by {_form(item)}"
+            function, parts = item.happening.function, one_by_one(item.place)
+            verb = "is" if len(parts) == 1 else "may be"
+            for part in parts:
+                if part.buffer is not None and part.buffer.argument is not None:
+                    yield f"argument {part.buffer.argument} of @{function} {verb} written by {_form(item)}"
 
     def _reused_transients(self) -> Iterator[str]:
         returned = {id(r.range.buffer) for r in self._reader.returned}
@@ -203,17 +226,18 @@ class OutputReader:
                     )
 
 
-def _sentence(subject: str, buffer: str, writers: Sequence[BufferWriter]) -> str:
+def _clause(buffer: str, writers: Sequence[BufferWriter]) -> str:
+    """What is said of a buffer, after its name."""
     if not writers:
         if buffer.startswith("argument"):
-            return f"{subject} is {buffer} itself; nothing fills, copies or writes it"
-        return f"{subject}: nothing in the HAL IR writes it"
+            return f" is {buffer} itself; nothing fills, copies or writes it"
+        return ": nothing in the HAL IR writes it"
     steps = _joined([writer.what for writer in writers])
     kinds = {writer.kind for writer in writers}
     if kinds & {"fill", "copy", "update"}:
-        return f"{subject} is {steps}"
+        return f" is {steps}"
     where = "it is the caller's memory" if buffer.startswith("argument") else "it is allocated uninitialised"
-    return f"{subject} is filled by nothing in the HAL IR: {where} and {steps}"
+    return f" is filled by nothing in the HAL IR: {where} and {steps}"
 
 
 def _joined(steps: Sequence[str]) -> str:
@@ -226,7 +250,14 @@ def _runs(reader: HalReader) -> Iterator[tuple[Happening, DispatchRun]]:
             yield happening, happening.what
 
 
+def _place(found: BufferRange) -> Place:
+    return Place(found.buffer, found.offset_bytes, found.length_bytes)
+
+
 def _name(place: Place) -> str:
+    parts = one_by_one(place)
+    if len(parts) > 1:
+        return " or ".join(dict.fromkeys(map(_name, parts)))
     buffer = place.buffer
     if buffer is None:
         return "a buffer that is not known"

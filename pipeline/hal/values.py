@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class HalBuffer:
-    """A !hal.buffer: an argument, or allocated; a global when one holds it."""
+    """A !hal.buffer: an argument, or allocated; a global when one holds it.
+
+    A buffer that a branch chooses has all that it may be in `one_of`.
+    """
 
     argument: int | None = None
     global_name: str | None = None
     size_bytes: int | None = None
+    one_of: list[BufferRange] = field(default_factory=list["BufferRange"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,32 @@ class BufferRange:
     buffer: HalBuffer
     offset_bytes: int | None = 0
     length_bytes: int | None = None
+
+
+def alternatives(chosen: BufferRange) -> tuple[BufferRange, ...]:
+    """The ranges that this one may be, none of them a choice; loops make choices of each other."""
+    found: dict[tuple[int, int | None], BufferRange] = {}
+    seen: set[int] = set()
+
+    def follow(part: BufferRange) -> None:
+        if not part.buffer.one_of:
+            found.setdefault((id(part.buffer), part.offset_bytes), part)
+            return
+        if id(part.buffer) in seen:
+            return
+        seen.add(id(part.buffer))
+        for other in part.buffer.one_of:
+            follow(
+                BufferRange(other.buffer, sum_known(other.offset_bytes, part.offset_bytes), part.length_bytes)
+            )
+
+    follow(chosen)
+    return tuple(found.values())
+
+
+def sum_known(a: int | None, b: int | None) -> int | None:
+    """The sum; None where one of them is not known."""
+    return None if a is None or b is None else a + b
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import typer
 
 from ..report.progress import progress_line
 from .options import File, Function, Inputs, IreeFlags, Json
+from .output import confirm
 
 
 def bisect_command(
@@ -80,14 +81,9 @@ def bisect_command(
         keep=keep,
     )
     with progress_line() as progress:
-        report = bisect(options, WheelReleases(), _confirm, progress)
+        report = bisect(options, WheelReleases(), confirm, progress)
     if as_json:
         sys.stdout.write(bisection_json(report))
     else:
         print_bisection(report, sys.stdout)
     return 0
-
-
-def _confirm(question: str) -> bool:
-    """Asks on the terminal; where there is none, nobody said yes."""
-    return sys.stdin.isatty() and typer.confirm(question, default=False, err=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from .options import File, IreeFlags, Json, Verbose
-from .output import show
+from .output import confirm, show
 
 
 def inspect_command(
@@ -39,6 +40,15 @@ def inspect_command(
             show_default=False,
         ),
     ] = None,
+    diff_compiler: Annotated[
+        str | None,
+        typer.Option(
+            "--diff-compiler",
+            help="Compare with what another IREE says: a release (3.8.0, from PyPI) or a folder with one.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Fetch a release without asking.")] = False,
     iree_flags: IreeFlags = None,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -50,6 +60,7 @@ def inspect_command(
       aiepipe inspect mlir/matmul.mlir
       aiepipe inspect mlir/fill_two_users.mlir --phase
       aiepipe inspect mlir/fill_bf16.mlir --diff-flag=--iree-opt-const-expr-hoisting=false
+      aiepipe inspect mlir/fill.mlir --diff-compiler 3.8.0
       aiepipe inspect mlir/matmul.mlir --fail-on fill --json
     """
     from ..flows.inspect import InspectOptions, failed_condition, inspect  # noqa: PLC0415
@@ -60,5 +71,8 @@ def inspect_command(
         iree_flags=tuple(iree_flags or ()),
         diff=diff,
         diff_flags=tuple(diff_flags or ()),
+        diff_compiler=diff_compiler,
+        yes=yes,
     )
-    return show(inspect, options, as_json=as_json, verbose=verbose or phase, condition=failed_condition)
+    asking = partial(inspect, confirm=confirm)
+    return show(asking, options, as_json=as_json, verbose=verbose or phase, condition=failed_condition)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import typer
+
 from ..errors import ConditionNotMet, UsageError
 from ..report.progress import progress_line
 from .exits import EXIT_WRONG
@@ -64,3 +66,8 @@ def write_sarif(path: str | None, findings: Sequence[SyncFinding]) -> None:
         from ..report.sarif import findings_sarif  # noqa: PLC0415
 
         write_file(Path(path), findings_sarif(findings).encode())
+
+
+def confirm(question: str) -> bool:
+    """Asks on the terminal; where there is none, nobody said yes."""
+    return sys.stdin.isatty() and typer.confirm(question, default=False, err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..backends import registry
 from ..errors import CompileError, UsageError
@@ -20,14 +20,13 @@ from .bisect_trial import try_build_run
 from .bisection import Line
 from .compiler_wheels import DISK_MEGABYTES, DOWNLOAD_MEGABYTES, Releases, Tools, version_key
 from .judgement import Expectation
+from .other_compiler import Confirm
 from .problem import pose
 from .source import SourceText, read_source
 from .stages import Progress, silent
 
 COMPILERS, BACKENDS = "compilers", "backends"
 _VERSION = re.compile(r"\d+(\.\d+)+(rc\d+)?\Z")
-
-Confirm = Callable[[str], bool]
 
 
 def bisect(

@@ -12,6 +12,7 @@ import pickle
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
@@ -37,9 +38,12 @@ class Compiler:
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         memory_limit_bytes: int | None = DEFAULT_MEMORY_LIMIT_BYTES,
+        packages: Path | None = None,
     ) -> None:
+        """`packages` is a folder with another `iree.compiler` than the one installed here."""
         self.timeout_s = timeout_s
         self.memory_limit_bytes = memory_limit_bytes
+        self._packages = packages
         self._worker: WorkerProcess | None = None
         self._lock = threading.Lock()
         self._answers: dict[bytes, Any] = {}
@@ -59,7 +63,7 @@ class Compiler:
         """Starts the worker in the background, so that IREE is imported while other work is done."""
         with self._lock:
             if self._worker is None:
-                self._worker = WorkerProcess()
+                self._worker = WorkerProcess(self._packages)
 
     def close(self) -> None:
         """Ends the worker. A later request starts a new one."""
@@ -139,7 +143,7 @@ class Compiler:
 
     def _ask(self, handler: str, arguments: Mapping[str, object]) -> Any:
         if self._worker is None:
-            self._worker = WorkerProcess()
+            self._worker = WorkerProcess(self._packages)
         return self._worker.request(
             handler, arguments, timeout_s=self.timeout_s, memory_limit_bytes=self.memory_limit_bytes
         )

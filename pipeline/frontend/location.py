@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..program import SourceLocation
-from .mlir import Location, Operation, ir
+from .mlir import Location, LocationKind, Operation, location_kind
 
 PARSER_NAME = "-"
 
@@ -18,18 +18,19 @@ PARSER_NAME = "-"
 def locations(location: Location, file: str) -> Iterator[SourceLocation]:
     """All places that `location` is made of, outer first."""
     found = cast("Any", location)
-    if isinstance(location, ir.FileLineColLoc):
+    kind = location_kind(location)
+    if kind is LocationKind.FILE:
         name = cast("str", found.filename)
         yield SourceLocation(
             file if name == PARSER_NAME else name, cast("int", found.start_line), cast("int", found.start_col)
         )
-    elif isinstance(location, ir.FusedLoc):
+    elif kind is LocationKind.FUSED:
         for part in cast("Iterable[Location]", found.locations):
             yield from locations(part, file)
-    elif isinstance(location, ir.CallSiteLoc):
+    elif kind is LocationKind.CALL_SITE:
         yield from locations(cast("Location", found.callee), file)
         yield from locations(cast("Location", found.caller), file)
-    elif isinstance(location, ir.NameLoc):
+    elif kind is LocationKind.NAME:
         yield from locations(cast("Location", found.child_loc), file)
 
 

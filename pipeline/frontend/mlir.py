@@ -14,6 +14,7 @@ iree-base-compiler 3.13, tried.
 
 from __future__ import annotations
 
+import enum
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -159,10 +160,6 @@ class _Bindings(Protocol):
     MLIRError: type[Exception]
     InsertionPoint: Any
     Location: Any
-    FileLineColLoc: type
-    FusedLoc: type
-    CallSiteLoc: type
-    NameLoc: type
     AffineDimExpr: type
     AffineSymbolExpr: type
     AffineConstantExpr: type
@@ -177,6 +174,37 @@ ir = cast("_Bindings", importlib.import_module("iree.compiler.ir"))
 _linalg = cast("Any", importlib.import_module("iree.compiler._mlir_libs._mlirDialectsLinalg"))
 
 DYNAMIC = cast("int", ir.ShapedType.get_dynamic_size())
+
+# --------------------------------------------------------------------------- locations
+
+
+class LocationKind(enum.Enum):
+    """What a location is made of."""
+
+    FILE = "file"
+    FUSED = "fused"
+    CALL_SITE = "callsite"
+    NAME = "name"
+    OTHER = "other"
+
+
+# a class for each from 3.12 on, a question to ask before
+_LOCATION_CLASSES = {
+    LocationKind.FILE: "FileLineColLoc",
+    LocationKind.FUSED: "FusedLoc",
+    LocationKind.CALL_SITE: "CallSiteLoc",
+    LocationKind.NAME: "NameLoc",
+}
+
+
+def location_kind(location: Location) -> LocationKind:
+    """The kind of a location; `start_line`, `locations`, `callee` and so on are there accordingly."""
+    for kind, name in _LOCATION_CLASSES.items():
+        made = getattr(ir, name, None)
+        if isinstance(location, made) if made is not None else getattr(location, f"is_a_{kind.value}")():
+            return kind
+    return LocationKind.OTHER
+
 
 # --------------------------------------------------------------------------- walking
 
@@ -258,7 +286,8 @@ def parse_type(text: str, context: Context) -> Type:
 
 def attribute(op: Operation, name: str) -> Attribute | None:
     """The attribute of that name, or None."""
-    return op.attributes.get(name)
+    attributes = op.attributes
+    return attributes[name] if name in attributes else None  # noqa: SIM401  (no `get` before 3.11)
 
 
 def integer(op: Operation, name: str) -> int:

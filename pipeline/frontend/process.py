@@ -19,6 +19,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from ..errors import AiepipeError, WorkerCrash
@@ -40,8 +41,8 @@ class WorkerFault(Exception):
 class WorkerProcess:
     """One worker process. It dies with this object, or at `close`."""
 
-    def __init__(self) -> None:
-        """Starts the process and returns at once."""
+    def __init__(self, packages: Path | None = None) -> None:
+        """Starts the process and returns at once. What is in `packages` comes before what is installed."""
         child_requests, self._requests = os.pipe()
         self._replies, child_replies = os.pipe()
         self._log = _open_log()
@@ -53,6 +54,7 @@ class WorkerProcess:
                 stdout=self._log,
                 stderr=self._log,
                 pass_fds=(child_requests, child_replies),
+                env=None if packages is None else {**os.environ, "PYTHONPATH": str(packages)},
             )
         finally:
             os.close(child_requests)

@@ -17,6 +17,7 @@ EXAMPLES: list[tuple[str, str]] = [(each.words, example) for each in COMMANDS fo
 NOT_RUN = {
     "aiepipe bisect old.mlir --good 3.6.0": "fetches releases from PyPI",
     "aiepipe bisect mlir/fill.mlir --good 3.6.0": "fetches releases from PyPI",
+    "aiepipe inspect mlir/fill.mlir --diff-compiler": "fetches a release from PyPI",
     "aiepipe bisect mlir/matmul.mlir --good builtin": "needs iree-amd-aie",
     "aiepipe sweep sweep.toml --scheduler": "needs a cluster (docs/howto/sweep-on-a-cluster.md starts one)",
 }

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..frontend import mlir
 from ..frontend.arithmetic import Number
+from ..frontend.constants import scalar
 from ..frontend.dispatches import DispatchTable
 
 _PREFIXES = ("__builtin_splat", "__builtin_fill")
@@ -41,7 +43,11 @@ class BuiltinReader:
         """The fill that the entry point makes with these push constants."""
         found = self._table.read(name, constants)
         if found is None or len(found.subspans) != 1:
-            return BuiltinFill(None, None, None, None)
+            # the size is not known; what it is filled with may be
+            value = self._constant(name)
+            if value is None:
+                return BuiltinFill(None, None, None, None)
+            return BuiltinFill(None, None, value.to_bytes(), value.element)
         (subspan,) = found.subspans
         values = {
             op.results[0].id: op.attributes.get("value")
@@ -54,3 +60,14 @@ class BuiltinReader:
                 value = values.get(op.operands[0])
                 pattern = value if isinstance(value, bytes) else None
         return BuiltinFill(subspan.offset_bytes, subspan.type.size_bytes, pattern, subspan.type.element)
+
+    def _constant(self, name: str) -> Number | None:
+        """The constant that the fill in the body of `name` writes."""
+        for path, body in self._table.bodies.items():
+            ops = mlir.descendants(body) if path[-1] == name else []
+            filled = {op.operands[0] for op in ops if op.name == "linalg.fill"}
+            for op in ops:
+                if op.name == "arith.constant" and op.results[0] in filled:
+                    type_ = str(op.results[0].type)
+                    return scalar(op.attributes["value"], type_, mlir.context_of(op))
+        return None

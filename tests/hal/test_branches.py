@@ -6,11 +6,15 @@ host function has an argument, each edge to it brings a buffer.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from aiepipe.frontend.compiler import Compiler
 from aiepipe.hal.inspection import inspect
 from aiepipe.verdict import Inspection
+
+SAMPLES = Path(__file__).resolve().parents[2] / "mlir"
 
 BRANCH = """
 func.func @f(%c: tensor<i1>, %x: tensor<8x8xi32>) -> tensor<8x8xi32> {
@@ -192,3 +196,11 @@ def test_what_a_loop_carries_is_followed_to_its_start(compiler: Compiler) -> Non
     sentence = look(compiler, CARRIED).outputs[0].sentence
     assert "which was filled with 7 at start-up (hal.device.queue.fill)" in sentence
     assert "read and overwritten by dispatch f_dispatch_0_matmul_8x8x8_i32" in sentence
+
+
+def test_a_kernel_that_fills_has_a_value_though_its_size_is_open(compiler: Compiler) -> None:
+    """64 bits are filled by a kernel; the caller's size is no reason not to know what with."""
+    text = (SAMPLES / "fills" / "dynamic_size_i64.mlir").read_text()
+    (fill,) = inspect(compiler, "dynamic_size_i64.mlir", text).operations
+    assert (fill.form, fill.value, fill.length_bytes) == ("__builtin_splat_i64", "7", None)
+    assert fill.pattern == (7).to_bytes(8, "little")

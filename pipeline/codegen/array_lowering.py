@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..isa.assembler import CodeImage, assemble
 from ..npu.limits import PROGRAM_MEMORY_BYTES
-from . import array_design, array_plan, vector_program
+from . import array_design, array_search, vector_program
 from .array_stream import ArrayControl, expressible
 from .configuration import Design
 from .kernel_shape import KernelDoesNotFit
@@ -32,7 +32,7 @@ def lower(
 ) -> ArrayLowered | None:
     """On at most `cores` cores or just on `grid`; None for what the multiplier array does not take."""
     begin = problem.initial.value if isinstance(problem.initial, Constant) else None
-    for plan in array_plan.plans(problem, cores=cores, grid=grid, tile=largest_tile):
+    for plan in array_search.plans(problem, cores=cores, grid=grid, tile=largest_tile):
         if not expressible(plan):
             continue
         try:

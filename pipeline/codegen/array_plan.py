@@ -12,37 +12,21 @@ more (a stream moves one word a cycle); a tile as long as its steps or its resul
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..npu.limits import COLUMNS, LIMITS, MAXIMUM_TASK_REPEAT, WORD_BYTES
-from ..npu.topology import COMPUTE_ROWS, TileKind
+from ..npu.limits import LIMITS, WORD_BYTES
+from ..npu.topology import TileKind
 from . import halves_kernel
 from .core_memory import STACK_BYTES
 from .kernel_shape import KernelShape
-from .matrix_modes import MODES, VECTOR_BYTES, Accumulator, MatrixMode
+from .matrix_modes import VECTOR_BYTES, Accumulator, MatrixMode
 from .problem import Contraction, Operand
 from .vector_program import STEP_BUNDLES
 
 CORE_BYTES = LIMITS[TileKind.COMPUTE].data_memory_bytes - STACK_BYTES
 MEMORY_BYTES = LIMITS[TileKind.MEMORY].data_memory_bytes
-
-GROUP_BUNDLES_MAXIMUM = 112
-"""Bundles of a group, of which the program holds some four per kernel: 16 KiB of program memory."""
-
-PART_MAXIMUM = 128
-"""Rows or columns of a tile; the accumulators' moves of pointers have to fit into immediates."""
-
-TILES_MAXIMUM = 20_000
-"""The instruction stream has about 1 KiB a tile and column, and is kept in one buffer of the host."""
-
-PLANS_TRIED = 20
-"""Plans that are tried before the problem is given to one core's scalar code."""
-
-COLUMN_OPERANDS_MAXIMUM = 3
-"""Operands of the epilogue: with the right operand's steps they are tasks of one queue of four."""
 
 START_CYCLES = 300
 """From the first instruction until all is flowing."""
@@ -258,189 +242,24 @@ class ArrayPlan:
         )
 
 
-def plans(
-    problem: Contraction,
-    *,
-    cores: int,
-    grid: tuple[int, int] | None = None,
-    tile: tuple[int, int, int] | None = None,
-) -> Iterator[ArrayPlan]:
-    """Plans on at most `cores` cores, or just on `grid`, the cheapest first.
-
-    None for what the multiplier or the DMAs do not take. `tile` bounds a core's tile.
-    """
-    oriented = _oriented(problem, tile)
-    if oriented is None:
-        return
-    grids = _grids(cores, grid)
-    if isinstance(problem.initial, Operand):
-        # the accumulator takes the way of the right operand, which no two cores may share then
-        grids = [(rows, columns) for rows, columns in grids if rows == 1]
-    found = sorted(_candidates(*oriented, grids), key=lambda plan: (plan.cycles, plan.cores))
-    yield from found[:PLANS_TRIED]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """How operands stand in memory: whether their rows run along the inner loop, and the grains."""
-
-    left_transposed: bool
-    right_transposed: bool
-    row_grain: int
-    column_grain: int
-    inner_grain: int
-
-
-def _oriented(
-    problem: Contraction, tile: tuple[int, int, int] | None
-) -> tuple[Contraction, MatrixMode, _Sides, tuple[int, int, int]] | None:
-    bounds = tile or (PART_MAXIMUM, PART_MAXIMUM, problem.loops[problem.inner])
-    mode = MODES.get((problem.left.view.element, problem.right.view.element))
-    if mode is None:
-        problem, bounds = problem.transposed(), (bounds[1], bounds[0], bounds[2])
-        mode = MODES.get((problem.left.view.element, problem.right.view.element))
-    resident = problem.left.resident or problem.right.resident
-    reductions = [
-        size
-        for d, size in enumerate(problem.loops)
-        if problem.reduction[d] and d != problem.inner and size > 1
-    ]
-    if mode is None or resident or reductions or problem.clobbers_operand:
-        return None
-    left = _runs_along(problem, problem.left, problem.row)
-    right = _runs_along(problem, problem.right, problem.column)
-    if left is None or right is None:
-        return None
-    right = not right  # as it is written, B's runs go along the columns
-    epilogue_grain = _epilogue_grain(problem)
-    if epilogue_grain is None:
-        return None
-    left_grain, right_grain = WORD_BYTES // mode.left_bytes, WORD_BYTES // mode.right_bytes
-    inner_grain = max(1 if left else left_grain, right_grain if right else 1)
-    column_grain = max(1 if right else right_grain, epilogue_grain)
-    sides = _Sides(left, right, left_grain if left else 1, column_grain, inner_grain)
-    return problem, mode, sides, bounds
-
-
-def _epilogue_grain(problem: Contraction) -> int | None:
-    """Columns whose results, and whose operands of the epilogue, are whole words; None where rows of them
-    are not, or where an operand is there for each row."""
-    epilogue, row, column = problem.epilogue, problem.row, problem.column
-    if epilogue is None:
-        return 1
-    if isinstance(problem.initial, Operand) or len(epilogue.operands) > COLUMN_OPERANDS_MAXIMUM:
-        return None
-    grain = 1
-    for operand in (problem.result, *epilogue.operands):
-        size = operand.element_bytes
-        own = max(1, WORD_BYTES // size)
-        others = [d for d in range(len(problem.loops)) if d != column and problem.loops[d] > 1]
-        if (
-            size > WORD_BYTES
-            or operand.strides[column] != 1
-            or problem.loops[column] % own
-            or operand.view.base % own
-            or any(operand.strides[d] % own for d in others)
-            or (operand is not problem.result and problem.loops[row] > 1 and operand.strides[row])
-        ):
-            return None
-        grain = max(grain, own)
-    return grain
-
-
-def _runs_along(problem: Contraction, operand: Operand, along: int) -> bool | None:
-    """Whether the operand's runs of memory go along `along` instead of the inner loop; None where they
-    do not consist of words or go along neither."""
-    size, view = operand.element_bytes, operand.view
-    if view.base * size % WORD_BYTES:
-        return None
-    for packed, other, transposed in ((problem.inner, along, False), (along, problem.inner, True)):
-        loops = [d for d in range(len(problem.loops)) if d != packed]
-        if (
-            operand.strides[packed] == 1
-            and problem.loops[packed] * size % WORD_BYTES == 0
-            and all(operand.stride_bytes(d) % WORD_BYTES == 0 for d in loops if problem.loops[d] > 1)
-            and (problem.loops[other] == 1 or operand.strides[other] > 0)
-        ):
-            return transposed
-    return None
-
-
-def _grids(cores: int, grid: tuple[int, int] | None) -> list[tuple[int, int]]:
-    if grid is not None:
-        return [grid]
-    every = itertools.product(range(1, len(COMPUTE_ROWS) + 1), range(1, COLUMNS + 1))
-    return [(rows, columns) for rows, columns in every if rows * columns <= cores]
-
-
-def _candidates(
-    problem: Contraction,
-    mode: MatrixMode,
-    sides: _Sides,
-    bounds: tuple[int, int, int],
-    grids: list[tuple[int, int]],
-) -> Iterator[ArrayPlan]:
-    m, n, k = (problem.loops[d] for d in (problem.row, problem.column, problem.inner))
-    limits = [min(bound, PART_MAXIMUM) for bound in bounds[:2]]
-    for core_rows, core_columns in grids:
-        row_splits = list(_splits(m, core_rows, sides.row_grain, mode.group_rows, limits[0]))
-        column_splits = list(_splits(n, core_columns, sides.column_grain, mode.group_columns, limits[1]))
-        for rows, columns in itertools.product(row_splits, column_splits):
-            for inner in _inner_splits(k, sides, mode, bounds[2]):
-                kernel = KernelShape(
-                    mode,
-                    _whole(rows.longest, mode.group_rows),
-                    _whole(columns.longest, mode.group_columns),
-                    _whole(inner.longest, mode.inner),
-                    sides.left_transposed,
-                    sides.right_transposed,
-                )
-                for buffers in (2, 1):
-                    found = ArrayPlan(problem, kernel, core_rows, core_columns, rows, columns, inner, buffers)
-                    if _fits(found):
-                        yield found
-                        break
-
-
-def _splits(total: int, cores: int, grain: int, group: int, bound: int) -> Iterator[Split]:
-    """Splits over `cores` cores, with tiles of each size up to `bound`."""
-    seen: set[int] = set()
-    grains = total // grain
-    for size in range(max(group, bound // group * group), 0, -group):
-        parts = cores * -(-total // (cores * max(grain, size // grain * grain)))
-        if parts > grains or parts in seen:
-            continue
-        seen.add(parts)
-        split = Split(total, parts, grain)
-        if split.longest <= max(size, group, grain):
-            yield split
-
-
-def _inner_splits(total: int, sides: _Sides, mode: MatrixMode, bound: int) -> Iterator[Split]:
-    most = GROUP_BUNDLES_MAXIMUM // (mode.row_blocks * mode.column_blocks) * mode.inner
-    most = max(mode.inner, min(most, bound))
-    least = max(1, -(-total // most))
-    for parts in range(least, min(total // sides.inner_grain, 4 * least + 4, MAXIMUM_TASK_REPEAT) + 1):
-        split = Split(total, parts, sides.inner_grain)
-        if split.longest <= most:
-            yield split
-
-
-def _whole(size: int, block: int) -> int:
+def whole(size: int, block: int) -> int:
+    """`size` and what is missing to a multiple of `block`."""
     return -(-size // block) * block
 
 
-def _fits(found: ArrayPlan) -> bool:
-    """Whether buffers fit into memories and numbers into fields."""
-    kernel = found.kernel
-    core_words = 2 * (found.left_words + found.right_words) + found.result_buffers * found.sent_words
-    chunks = sum(found.chunk_words(operand) for operand in found.column_operands)
-    core_words += chunks + (found.result_words if found.problem.epilogue is not None else 0)
-    return (
-        core_words * WORD_BYTES <= CORE_BYTES
-        and found.memory_words(1) * WORD_BYTES <= MEMORY_BYTES
-        and found.tile_count <= TILES_MAXIMUM
-        and (not chunks or len(found.inner.sizes) == 1 or len(found.column_operands) <= 2)
-        and max(found.left_words, found.right_words, found.result_words) < 1 << 14
-        and kernel.steps * kernel.step_bundles <= GROUP_BUNDLES_MAXIMUM
+def least_cycles(
+    problem: Contraction, mode: MatrixMode, core_rows: int, core_columns: int, rows: Split, columns: Split
+) -> int:
+    """What no plan with these parts falls below, into however many steps its inner loop is cut: all blocks
+    through the multiplier, all operands through the streams, all results out, all transfers started."""
+    tile_rows, tile_columns = whole(rows.longest, mode.group_rows), whole(columns.longest, mode.group_columns)
+    size = problem.loops[problem.inner]
+    shape = KernelShape(mode, tile_rows, tile_columns, whole(size, mode.inner))
+    halves = mode.accumulator is Accumulator.HALVES
+    products = shape.steps * (halves_kernel.STEP_BUNDLES if halves else shape.step_bundles)
+    operands = max(tile_rows * mode.left_bytes, tile_columns * mode.right_bytes) * size // WORD_BYTES
+    bare = ArrayPlan(
+        problem, shape, core_rows, core_columns, rows, columns, Split(size, 1, 1), result_buffers=2
     )
+    tile = max(shape.groups * products + bare.epilogue_cycles, operands, bare.out_cycles)
+    return START_CYCLES + max(bare.tile_count * tile, bare.control_cycles)

@@ -65,7 +65,7 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
     instructions = stream.encode()
     files = {
         f"{entry}.xclbin": container,
-        f"{entry}.npu_inst.txt": to_text(stream).encode(),
+        f"{entry}.npu_inst.txt": to_text(instructions).encode(),
         f"{entry}.npu_inst.bin": instructions,
         "design.pdi": image,
         **{name: cdo.encode() for name, cdo in cdo_files.items()},

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aiepipe.codegen.array_plan import CORE_BYTES, ArrayPlan, Split, plans
+from aiepipe.codegen.array_plan import CORE_BYTES, ArrayPlan, Split
+from aiepipe.codegen.array_search import plans
 from aiepipe.codegen.array_stream import expressible, inner_runs, rounds
 from aiepipe.codegen.matching import match
 from aiepipe.codegen.problem import Contraction

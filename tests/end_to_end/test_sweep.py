@@ -192,7 +192,7 @@ def test_a_wrong_row_has_the_fills_of_its_program_on_the_page(cli: Cli, tmp_path
     assert 0 < wrong["wrong_runs"] < 20
     assert "S002" in wrong["hazards"]
     text = page.read_text()
-    assert "fused into dispatch matmul_dispatch_0" in text
+    assert "(the linalg.fill of 7 (12:8) is inside it)" in text
 
 
 @pytest.mark.usefixtures("cache")

@@ -6,6 +6,8 @@ headless Chromium where that is installed, that its script works.
 from __future__ import annotations
 
 import dataclasses
+import html
+import json
 import re
 from pathlib import Path
 
@@ -152,6 +154,35 @@ def test_filters_keys_and_theme_work_in_a_browser(tmp_path: Path) -> None:
     # down, right, right, up, left from the corner: row 0, column 1
     assert "rows 0, columns 1, 64-byte line 0:" in left
     assert '"theme":["rgb(255, 255, 255)","rgb(13, 17, 23)"]' in left
+
+
+_LOOKS = """
+const out = {};
+const map = document.querySelector('.heat');
+for (const kind of ['tile', 'line64']) {
+  const lines = [...map.querySelectorAll(`line.${kind}`)];
+  const at = (name) => lines.filter((l) => l.getAttribute(name + '1') === l.getAttribute(name + '2'))
+    .map((l) => Number(l.getAttribute(name + '1')));
+  out[kind] = {across: at('x'), down: at('y'),
+    drawn: lines.length > 0 && lines.every((l) => getComputedStyle(l).stroke !== 'none'
+      && Math.max(l.getBoundingClientRect().width, l.getBoundingClientRect().height) > 100)};
+}
+"""
+
+
+@pytest.mark.slow
+def test_borders_of_tiles_and_lines_are_drawn_where_they_are(tmp_path: Path) -> None:
+    """64 x 64 of i32 on 640 x 640: a line of 64 bytes is 16 columns; the tile is 16 rows of 32 columns."""
+    report = sample.wrong()
+    dispatches = tuple(
+        dataclasses.replace(d, notes=("tile 16 x 32 x 8, 1 per core",)) for d in report.dispatches
+    )
+    left, console = browse(html_page(dataclasses.replace(report, dispatches=dispatches)), tmp_path, _LOOKS)
+    assert console == ""
+    assert json.loads(html.unescape(left.removeprefix("left:"))) == {
+        "tile": {"across": [320], "down": [160, 320, 480], "drawn": True},
+        "line64": {"across": [160, 320, 480], "down": [], "drawn": True},
+    }
 
 
 @pytest.mark.slow

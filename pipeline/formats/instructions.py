@@ -7,7 +7,9 @@ projects call both "insts.txt". facts/formats.md section 3.
 from __future__ import annotations
 
 import re
+import struct
 
+from ..npu.limits import WORD_BYTES
 from . import lx6, txn
 from .lx6 import Lx6Stream
 from .reader import Reader, pack_words, unpack_words
@@ -64,4 +66,6 @@ def first_words(data: bytes) -> bytes:
 def to_text(stream: InstructionStream | bytes) -> str:
     """A stream as mlir-aie wrote it to insts.txt: one upper-case hex word per line."""
     data = stream if isinstance(stream, bytes) else stream.encode()
-    return "".join(f"{word:08X}\n" for word in unpack_words(data))
+    words = unpack_words(data)
+    digits = struct.pack(f">{len(words)}I", *words).hex("\n", WORD_BYTES).upper()
+    return f"{digits}\n" if data else ""

@@ -155,32 +155,41 @@ _BUSY = 7  # the opcode of MASKPOLL_BUSY
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
+    """`places` are the parts of `words` by attribute, each with its word's index; `held` the bits they have
+    room for. Both are worked out once: a large matmul's stream has 150,000 operations."""
+
     opcode: int
     operation: type[Operation]
     words: tuple[tuple[_Part, ...], ...]
+    places: Mapping[str, tuple[tuple[int, int, int, int], ...]]
+    held: Mapping[str, int]
 
-    @property
-    def size_word(self) -> int | None:
-        for index, parts in enumerate(self.words):
-            if any(part.attribute == "size" for part in parts):
-                return index
-        return None
+    @classmethod
+    def of(cls, opcode: int, operation: type[Operation], texts: tuple[str, ...]) -> _Layout:
+        words = tuple(map(_word, texts))
+        held: dict[str, int] = {}
+        places: dict[str, tuple[tuple[int, int, int, int], ...]] = {}
+        for index, parts in enumerate(words):
+            for part in parts:
+                name = part.attribute
+                held[name] = held.get(name, 0) | part.mask << part.shift
+                places[name] = (*places.get(name, ()), (index, part.shift, part.mask, part.lowest))
+        return cls(opcode, operation, words, places, held)
 
     def encode(self, op: Operation) -> bytes:
         values, rest = _split(op)
-        if self.size_word is not None:
+        if "size" in self.held:
             values["size"] = 4 * len(self.words) + len(rest)
         elif rest:
             raise ValueError(f"{op.name} has no room for {len(rest)} bytes after its fields")
-        words: list[int] = []
-        for index, parts in enumerate(self.words):
-            word = self.opcode if index == 0 else 0
-            for part in parts:
-                value = values.get(part.attribute, 0)
-                word |= (value >> part.shift & part.mask) << part.lowest
-                values[part.attribute] = value & ~(part.mask << part.shift)
-            words.append(word)
-        left = {name: value for name, value in values.items() if value}
+        words = [self.opcode] + [0] * (len(self.words) - 1)
+        left: dict[str, int] = {}
+        for name, value in values.items():
+            for index, shift, mask, lowest in self.places.get(name, ()):
+                words[index] |= (value >> shift & mask) << lowest
+            lost = value & ~self.held.get(name, 0)
+            if lost:
+                left[name] = lost
         if left:
             raise ValueError(f"{op.name} cannot hold these values or parts of them: {left}")
         return pack_words(words) + rest
@@ -194,7 +203,7 @@ class _Layout:
                 values[part.attribute] = values.get(part.attribute, 0) | value
         minimum = 4 * len(words)
         size = minimum
-        if self.size_word is not None:
+        if "size" in self.held:
             size = _checked_size(reader, offset, values.pop("size"), minimum)
         rest = reader.take(offset + minimum, size - minimum, self.operation.name)
         return self._build(values, rest), size
@@ -214,20 +223,28 @@ class _Layout:
 
 
 def _split(op: Operation) -> tuple[dict[str, int], bytes]:
-    """The attributes of `op` as numbers by the names that layouts use, and the bytes after its fields."""
+    """The attributes of `op` that are not 0, as numbers by the names that layouts use, and the bytes after
+    its fields."""
     values: dict[str, int] = {}
     rest = b""
-    for field in fields(op):
-        value: object = getattr(op, field.name)
+    for name in _field_names(type(op)):
+        value: object = getattr(op, name)
+        if not value:
+            continue
         if isinstance(value, bytes):
             rest = value
-        elif field.name == "words":
+        elif name == "words":
             rest = pack_words(cast("tuple[int, ...]", value)) + rest
-        elif field.name == "spare":
+        elif name == "spare":
             values.update({f"spare{i}": v for i, v in enumerate(cast("tuple[int, ...]", value))})
-        elif field.name != "busy":
-            values[field.name] = cast("int", value)
+        elif name != "busy":
+            values[name] = cast("int", value)
     return values, rest
+
+
+@functools.cache
+def _field_names(operation: type[Operation]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(operation))
 
 
 def _checked_size(reader: Reader, offset: int, size: int, minimum: int) -> int:
@@ -243,7 +260,7 @@ def _checked_size(reader: Reader, offset: int, size: int, minimum: int) -> int:
 @functools.cache
 def _by_opcode(version: tuple[int, int]) -> Mapping[int, _Layout]:
     return {
-        opcode: _Layout(opcode, operation, tuple(map(_word, words)))
+        opcode: _Layout.of(opcode, operation, words)
         for opcode, (operation, words) in _TABLES[version].items()
     }
 

@@ -84,6 +84,7 @@ def decode_fields(kind: TileKind, words: Sequence[int]) -> dict[str, int]:
     return {name: field.get(words[index]) for name, (index, field) in _fields(kind).items()}
 
 
+@functools.lru_cache(maxsize=1024)
 def encode(kind: TileKind, descriptor: BufferDescriptor) -> tuple[int, ...]:
     """The words of `descriptor` in a tile of that kind.
 

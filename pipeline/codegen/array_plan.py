@@ -7,7 +7,8 @@ that each row of cores shares its rows of the left operand and each column its c
 What is missing to whole blocks of the multiplier is filled with zeros on the way.
 
 The cost model counts cycles: a step takes as long as its kernel or as its operands' words, whichever is
-more (a stream moves one word a cycle); a tile as long as its steps or its results' way out.
+more (a stream moves one word a cycle); a tile as long as its steps or its results' way out. Each core has to
+be configured first, so that a small problem takes few of them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ TRANSFER_CYCLES = 200
 """Of the NPU's controller, to write a shim's BD, patch its address and start it. An assumption, as nobody
 says and the emulated controller takes no time: so that a small problem is not cut into more transfers than
 it is worth. They overlap with the array's work."""
+
+CORE_SETUP_CYCLES = 1000
+"""To configure one core: a further one has to save more than that, or the problem takes fewer. Our PDIs grow
+by 600 to 1,300 words with each core (its program, its buffers' descriptors, locks, routes); that the
+controller writes one word a cycle is an assumption, nobody says how fast it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +156,7 @@ class ArrayPlan:
     def kernel_cycles(self) -> int:
         """Bundles of a step's kernel."""
         if self.mode.accumulator is Accumulator.HALVES:
-            group = self.kernel.steps * halves_kernel.STEP_BUNDLES + halves_kernel.GROUP_BUNDLES
-            return self.kernel.groups * group + STEP_BUNDLES
+            return self.kernel.groups * halves_kernel.group_bundles(self.kernel.steps) + STEP_BUNDLES
         return self.kernel.groups * self._group_bundles + STEP_BUNDLES
 
     @property
@@ -207,6 +212,11 @@ class ArrayPlan:
         return TRANSFER_CYCLES * self.tile_count * (self.core_rows + self.core_columns + self.cores)
 
     @property
+    def setup_cycles(self) -> int:
+        """Before it can run: the configuration of its cores."""
+        return CORE_SETUP_CYCLES * self.cores
+
+    @property
     def bound(self) -> str:
         """What bounds it, in words."""
         steps = self.inner.parts * self.step_cycles
@@ -238,7 +248,8 @@ class ArrayPlan:
         yield (
             f"estimate: {self.cycles} cycles, {100 * ideal / self.cycles:.0f} % of what these cores can "
             f"multiply; bound by {self.bound} (a step: {self.kernel_cycles} bundles, operands "
-            f"{self.left_words} and {self.right_words} words; results {self.out_cycles} words a tile)"
+            f"{self.left_words} and {self.right_words} words; results {self.out_cycles} words a tile); "
+            f"before that, {self.setup_cycles} to configure the cores"
         )
 
 
@@ -251,15 +262,16 @@ def least_cycles(
     problem: Contraction, mode: MatrixMode, core_rows: int, core_columns: int, rows: Split, columns: Split
 ) -> int:
     """What no plan with these parts falls below, into however many steps its inner loop is cut: all blocks
-    through the multiplier, all operands through the streams, all results out, all transfers started."""
+    through the multiplier, all operands through the streams, all results out, all transfers started; and its
+    cores' setup."""
     tile_rows, tile_columns = whole(rows.longest, mode.group_rows), whole(columns.longest, mode.group_columns)
     size = problem.loops[problem.inner]
     shape = KernelShape(mode, tile_rows, tile_columns, whole(size, mode.inner))
     halves = mode.accumulator is Accumulator.HALVES
-    products = shape.steps * (halves_kernel.STEP_BUNDLES if halves else shape.step_bundles)
+    products = shape.steps * (halves_kernel.WRITTEN_STEP_BUNDLES if halves else shape.step_bundles)
     operands = max(tile_rows * mode.left_bytes, tile_columns * mode.right_bytes) * size // WORD_BYTES
     bare = ArrayPlan(
         problem, shape, core_rows, core_columns, rows, columns, Split(size, 1, 1), result_buffers=2
     )
     tile = max(shape.groups * products + bare.epilogue_cycles, operands, bare.out_cycles)
-    return START_CYCLES + max(bare.tile_count * tile, bare.control_cycles)
+    return START_CYCLES + max(bare.tile_count * tile, bare.control_cycles) + bare.setup_cycles

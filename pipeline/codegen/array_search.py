@@ -178,7 +178,8 @@ def _cheapest(
             found = _plan(problem, mode, sides, spreads[index], inner)
             if found is not None:
                 # among equals the one of fewer cores, then the one that comes first
-                bisect.insort(best, (found.cycles, found.cores, index, number, found))
+                total = found.cycles + found.setup_cycles
+                bisect.insort(best, (total, found.cores, index, number, found))
                 del best[PLANS_TRIED:]
     return [entry[-1] for entry in best]
 

@@ -21,8 +21,10 @@ from .kernel_shape import KernelShape
 from .matrix_modes import BLOCK_ROWS, VECTOR_BYTES
 from .operand_schedule import LEFT_SHUFFLE, RIGHT_SHUFFLE
 
-STEP_BUNDLES, GROUP_BUNDLES = 17, 75
-"""What a step of a group and the rest of a group take, measured: for the cost model."""
+STEP_BUNDLES, GROUP_BUNDLES = 17, 38
+WRITTEN_STEP_BUNDLES, WRITTEN_GROUP_BUNDLES = 14, 26
+"""What a step of a group and the rest of a group take, in a loop and where all steps are written out:
+bundles of whole programs by groups and steps, measured; for the cost model."""
 
 _BLOCKS = 2
 _LOW_MODE, _HIGH_MODE = "r1", "r2"
@@ -70,6 +72,13 @@ def _right(shape: KernelShape) -> _Geometry:
         return _Geometry(block, shape.columns * shape.mode.inner * shape.mode.right_bytes, _BLOCKS * block)
     run = shape.inner * shape.mode.columns * shape.mode.right_bytes
     return _Geometry(run, block, _BLOCKS * run)
+
+
+def group_bundles(steps: int) -> int:
+    """What a group of so many steps takes, about."""
+    if steps <= _PEELED:
+        return steps * WRITTEN_STEP_BUNDLES + WRITTEN_GROUP_BUNDLES
+    return steps * STEP_BUNDLES + GROUP_BUNDLES
 
 
 def setup() -> Iterator[ProgramStatement]:

@@ -14,7 +14,8 @@
 - "loop": a zero-overhead loop that breaks a rule of facts/aie2-isa.md 2.3.
 
 Exposed reads and the order of writes can be on purpose: compilers use a register while a load into it
-is in flight. Our assembler never does.
+is in flight. Our assembler never does; the kernels that we pipeline by hand do, for operands only, and
+tests/codegen/test_vector_kernel.py follows each product's operands through them.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ delay slots. What predecessors have in flight comes in as `before`, what success
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -116,7 +117,14 @@ class _Scheduler:
             ]
             for index in range(len(items))
         ]
+        self.followers: list[list[int]] = [[] for _ in items]
+        for index, others in enumerate(self.predecessors):
+            for other in others:
+                self.followers[other].append(index)
         self.heights = self._heights()
+        # the longest way to the end goes first; an item comes after all that it depends on
+        self.order = sorted(range(self.count), key=lambda index: (-self.heights[index], index))
+        self.ranks = {index: rank for rank, index in enumerate(self.order)}
         self.placed: dict[int, Placed] = {}
         self.kept_free: tuple[int, set[str]] | None = None
 
@@ -127,20 +135,25 @@ class _Scheduler:
         self.reservations = Reservations.empty()
         for placed in self.before:
             self.reservations.take(effects(placed.instruction).uses, placed.time)
-        waiting = set(range(self.count))
+        open_ = [len(others) for others in self.predecessors]
+        ready = {self.ranks[index] for index in range(self.count) if not open_[index]}
         time, idle = 0, 0
-        while waiting:
-            issued = self._issue(time, waiting)
+        while len(self.placed) < self.count:
+            issued = self._issue(time, ready, open_)
             idle = 0 if issued else idle + 1
             if idle > 4 * WINDOW:
-                stuck = self.items[min(waiting)].parsed.text
+                stuck = self.items[min(set(range(self.count)) - self.placed.keys())].parsed.text
                 raise ArtifactError(f"{stuck!r} fits no bundle", artifact="assembly")
             time += 1
         placed = sorted(self.placed.values(), key=lambda entry: entry.time)
         return Block(placed, placed[-1].time + 1 if placed else 0)
 
-    def _issue(self, time: int, waiting: set[int]) -> bool:
-        """Fills bundle `time`. What becomes ready by a placement (distance 0) is looked at again."""
+    def _issue(self, time: int, ready: set[int], open_: list[int]) -> bool:
+        """Fills bundle `time`. What becomes ready by a placement (distance 0) is looked at again.
+
+        `ready` are the ranks of the items all of whose predecessors are placed, `open_` the numbers of those
+        that are not.
+        """
         used = (
             set(self.kept_free[1]) if self.kept_free is not None and self.kept_free[0] == time else set[str]()
         )
@@ -148,9 +161,10 @@ class _Scheduler:
         again = True
         while again:
             again = False
-            for index in sorted(waiting, key=lambda index: (-self.heights[index], index)):
-                if any(other not in self.placed for other in self.predecessors[index]):
-                    continue
+            ranks = sorted(ready)
+            while ranks:
+                rank = heapq.heappop(ranks)
+                index = self.order[rank]
                 instruction = self._choice(index, time, used)
                 if instruction is None:
                     continue
@@ -158,8 +172,13 @@ class _Scheduler:
                 self.placed[index] = Placed(time, instruction, item.memory, item)
                 self.reservations.take(effects(instruction).uses, time)
                 used |= occupied(instruction)
-                waiting.discard(index)
+                ready.discard(rank)
                 again = issued = True
+                for follower in self.followers[index]:
+                    open_[follower] -= 1
+                    if not open_[follower] and follower < self.count:
+                        ready.add(self.ranks[follower])
+                        heapq.heappush(ranks, self.ranks[follower])
         return issued
 
     def _choice(self, index: int, time: int, used: set[str]) -> SlotInstruction | None:
@@ -170,18 +189,20 @@ class _Scheduler:
                 not slots & used
                 and bundle_sizes(slot_names(used | slots))
                 and self.reservations.free(effects(instruction).uses, time)
-                and self._earliest(index, instruction) <= time
+                and self._may_issue(index, instruction, time)
             ):
                 return instruction
         return None
 
-    def _earliest(self, index: int, instruction: SlotInstruction) -> int:
+    def _may_issue(self, index: int, instruction: SlotInstruction, time: int) -> bool:
+        """Whether all that the item depends on is far enough before `time`; no distance is above WINDOW."""
         item = self.items[index]
-        earliest = 0
         for other in self.predecessors[index]:
             placed = self.placed[other]
-            gap = self._gap(placed.instruction, self.items[other], instruction, item)
-            earliest = max(earliest, placed.time + (gap or 0))
+            if time - placed.time <= WINDOW:
+                gap = self._gap(placed.instruction, self.items[other], instruction, item)
+                if placed.time + (gap or 0) > time:
+                    return False
         for placed in self.before:
             gap = distance(
                 placed.instruction,
@@ -189,8 +210,9 @@ class _Scheduler:
                 may_alias=may_alias(placed.memory, item.memory),
                 carry=self.carry,
             )
-            earliest = max(earliest, placed.time + (gap or 0))
-        return earliest
+            if placed.time + (gap or 0) > time:
+                return False
+        return True
 
     def _heights(self) -> list[int]:
         """Bundles on the longest path from each item to the block's end, a branch's delay slots included."""

@@ -114,7 +114,8 @@ class RegionStore:
 
 
 class _About(TypedDict):
-    shapes: list[list[dict[str, str | int | bool | None]]]
+    keys: list[dict[str, str | int | bool | None]]
+    shapes: list[list[int]]
     exits: int
     entries: list[tuple[int, int, int]]
     loop_ends: list[int]
@@ -137,8 +138,11 @@ class _Stored:
         """The hash of the rest, the length of the JSON part, that part, the object file."""
         shapes = list(dict.fromkeys([*self.shapes, *(p.shape for p in self.entries)]))
         numbers = {shape: number for number, shape in enumerate(shapes)}
+        # shapes are many, and made of few keys
+        keys = {key: number for number, key in enumerate(dict.fromkeys(k for s in shapes for k in s))}
         about: _About = {
-            "shapes": [[asdict(key) for key in shape] for shape in shapes],
+            "keys": [asdict(key) for key in keys],
+            "shapes": [[keys[key] for key in shape] for shape in shapes],
             "exits": len(self.shapes),
             "entries": [(p.pc, numbers[p.shape], number) for p, number in self.entries.items()],
             "loop_ends": sorted(self.loop_ends),
@@ -155,7 +159,8 @@ class _Stored:
             raise ValueError("a cached region is damaged")
         length = int.from_bytes(body[:_LENGTH_BYTES], "little")
         about = cast(_About, json.loads(body[_LENGTH_BYTES : _LENGTH_BYTES + length]))
-        shapes = [tuple(_KEYS[str(key["tag"])](**key) for key in shape) for shape in about["shapes"]]
+        keys = [_KEYS[str(key["tag"])](**key) for key in about["keys"]]
+        shapes = [tuple(keys[number] for number in shape) for shape in about["shapes"]]
         entries = {Place(pc, shapes[shape]): number for pc, shape, number in about["entries"]}
         code = body[_LENGTH_BYTES + length :]
         return _Stored(code, entries, tuple(shapes[: about["exits"]]), frozenset(about["loop_ends"]))

@@ -63,17 +63,15 @@ class Writer(Lines):
         return name
 
     def load_state(self, offset: int, type_: Type) -> Operand:
-        stored = Type(8 * cell_bytes(type_) // type_.lanes, type_.lanes)
+        stored, align = _cell(type_)
         place = self.place(offset)
-        align = min(cell_bytes(type_), 64)
         whole = self.assign(stored, f"load {llvm_type(stored)}, ptr {place}, align {align}")
         return self.resize(whole, type_)
 
     def store_state(self, offset: int, value: Operand) -> None:
-        stored = Type(8 * cell_bytes(value.type) // value.type.lanes, value.type.lanes)
+        stored, align = _cell(value.type)
         whole = self.resize(value, stored)
         place = self.place(offset)
-        align = min(cell_bytes(value.type), 64)
         self.line(f"store {whole.typed}, ptr {place}, align {align}")
 
     # Registers
@@ -239,3 +237,10 @@ def _smallest_registers() -> dict[int, Register]:
 def cell_register(cell: int) -> Register:
     """The smallest register at a cell."""
     return _smallest_registers()[cell]
+
+
+@cache
+def _cell(type_: Type) -> tuple[Type, int]:
+    """The type under which a value is in the state, and its alignment there."""
+    size = cell_bytes(type_)
+    return Type(8 * size // type_.lanes, type_.lanes), min(size, 64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from ...isa.semantics.value import Type, Value
 
 
+@functools.cache
 def llvm_type(type_: Type) -> str:
     return f"<{type_.lanes} x i{type_.width}>" if type_.is_vector else f"i{type_.width}"
 

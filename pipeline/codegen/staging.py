@@ -32,6 +32,14 @@ def remedy() -> str:
     )
 
 
+_ADVICE = (
+    (" of type f16", "compute in bf16 or f32: the chip has no f16"),
+    ("linalg.softmax", "write it out: its maxima and sums are lowered, its exp is not"),
+    ("a division in 64 bits", "divide in i32 where the values fit, or shift by a power of two"),
+)
+"""What to write instead, by what the error says."""
+
+
 class _Stager(Views):
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
@@ -191,7 +199,8 @@ class _Stager(Views):
 
     def refused(self, op: TensorOp, what: str) -> UnsupportedOp:
         error = self.unsupported(op, what)
-        error.remedy = remedy()
+        advice = [text for sign, text in _ADVICE if sign in str(error)]
+        error.remedy = "; ".join([*advice, remedy()])
         return error
 
 

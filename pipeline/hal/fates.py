@@ -13,7 +13,7 @@ from ..program import SourceFunction, SourceLocation, SourceModule, TensorOp
 from ..verdict import BufferOperation, FillFate, FillStage
 from .builtins import is_builtin_fill
 from .decoding import scalar_value
-from .happenings import DispatchRun
+from .happenings import DispatchRun, Happening
 from .operations import FILLING_OPS, Located
 
 GONE = "gone"
@@ -35,15 +35,24 @@ def fates(
     source: SourceModule,
     operations: Sequence[Located],
     bodies: Mapping[str, DispatchBody],
-    runs: Sequence[DispatchRun],
+    happenings: Sequence[Happening],
     history: Mapping[int, tuple[FillStage, ...]],
 ) -> tuple[FillFate, ...]:
     """One fate per linalg.fill, splat constant and tensor.pad of the source, in order."""
-    counts = Counter(run.name for run in runs)
+    total = Counter(h.what.name for h in happenings if isinstance(h.what, DispatchRun))
+    fills = Counter(op.location for _, op in source_fills(source))
     found: list[FillFate] = []
     for function, op in source_fills(source):
-        host, fused = _traces(op, function, operations, bodies)
-        fate = _fate(op, function, host, [(body, counts[body.name]) for body in fused])
+        runs = [h.what for h in happenings if isinstance(h.what, DispatchRun) and h.function == function.name]
+        own = Counter(run.name for run in runs)
+        mine = operations
+        if fills[op.location] > 1:  # inlined into several functions: the place of the function tells
+            others = frozenset(other.location for other in source.functions) - {function.location}
+            mine = [o for o in operations if function.location in o.places or not others & o.places]
+        host, fused = _traces(op, function, mine, bodies)
+        shared = _shared(op, function, runs, bodies, frozenset(fills))
+        fused = list({body.name: body for body in (*fused, *shared)}.values())
+        fate = _fate(op, function, host, [(body, own[body.name] or total[body.name]) for body in fused])
         before = history.get(id(op), ())
         found.append(replace(fate, history=(*before, *_last(host, fused))))
     return tuple(found)
@@ -116,6 +125,26 @@ def _traces(
         if users & located.places and located.operation.value in (value, None)
     ]
     return host, [body for body in fusing if users & body.places]
+
+
+def _shared(
+    op: TensorOp,
+    function: SourceFunction,
+    runs: Sequence[DispatchRun],
+    bodies: Mapping[str, DispatchBody],
+    fills: frozenset[SourceLocation],
+) -> list[DispatchBody]:
+    """The dispatches that hold this fill though they are made of another function's ops.
+
+    IREE keeps one of several equal dispatches, with the places of the first; only its run has ours.
+    """
+    users = {other.location for other in users_of(op, function)}
+    found = [bodies[run.name] for run in runs if run.name in bodies and users & run.places]
+    return [
+        body
+        for body in found
+        if not is_builtin_fill(body.name) and not users & body.places and fills & body.places
+    ]
 
 
 def _fate(

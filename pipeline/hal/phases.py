@@ -55,7 +55,7 @@ def inspect_module(
     reader = HalReader(session.module, file, session.context)
     reader.read()
     operations = buffer_operations(reader, source, BuiltinReader(table))
-    found_fates = fates(source, operations, _bodies(table, file), reader.dispatches, history)
+    found_fates = fates(source, operations, _bodies(table, file), reader.happenings, history)
     outputs = OutputReader(reader, operations, table, found_fates)
     return Inspection(
         operations=tuple(found.operation for found in operations),

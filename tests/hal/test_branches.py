@@ -117,6 +117,45 @@ func.func @a(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
   return %2 : tensor<4x4xi32>
 }
 """
+ALIKE = """
+func.func @a(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  %c5 = arith.constant 5 : i32
+  %e = tensor.empty() : tensor<4x4xi32>
+  %f = linalg.fill ins(%c5 : i32) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  %m = linalg.matmul
+      ins(%x, %x : tensor<4x4xi32>, tensor<4x4xi32>) outs(%f : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %m : tensor<4x4xi32>
+}
+func.func @b(%x: tensor<4x4xi32>) -> tensor<4x4xi32> {
+  %c5 = arith.constant 5 : i32
+  %e = tensor.empty() : tensor<4x4xi32>
+  %f = linalg.fill ins(%c5 : i32) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  %m = linalg.matmul
+      ins(%x, %x : tensor<4x4xi32>, tensor<4x4xi32>) outs(%f : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %m : tensor<4x4xi32>
+}
+"""
+INLINED = """
+func.func private @z() -> tensor<8xf32> {
+  %c = arith.constant 2.5 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%c : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  return %f : tensor<8xf32>
+}
+func.func @a(%c: i1, %x: tensor<8xf32>) -> tensor<8xf32> {
+  %r = scf.if %c -> tensor<8xf32> {
+    %1 = func.call @z() : () -> tensor<8xf32>
+    scf.yield %1 : tensor<8xf32>
+  } else {
+    scf.yield %x : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}
+func.func @b() -> tensor<8xf32> {
+  %1 = call @z() : () -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+"""
 
 
 def look(compiler: Compiler, text: str) -> Inspection:
@@ -156,6 +195,20 @@ def look(compiler: Compiler, text: str) -> Inspection:
 def test_every_fill_has_a_fate(compiler: Compiler, text: str, expected: dict[str, tuple[str, str]]) -> None:
     fates = look(compiler, text).fates
     assert {f"{f.location.line}:{f.location.column}": (f.value, f.fate) for f in fates} == expected
+
+
+def test_equal_dispatches_of_two_functions_are_one_and_both_fills_are_in_it(compiler: Compiler) -> None:
+    """IREE keeps @a's executable for both, each function dispatches it once."""
+    fused = "fused into dispatch a_dispatch_0_matmul_4x4x4_i32 (matmul)"
+    assert [(f.function, f.fate) for f in look(compiler, ALIKE).fates] == [("a", fused), ("b", fused)]
+
+
+def test_a_fill_that_two_functions_call_has_the_fate_of_each(compiler: Compiler) -> None:
+    """@a fills in its branch; only @b copies from the global that start-up fills."""
+    assert [(f.function, f.fate) for f in look(compiler, INLINED).fates] == [
+        ("a", "hal.device.queue.fill of bytes [0, 32) of result 0 at each call"),
+        ("b", "hal.device.queue.fill of bytes [0, 32) of global @__hoisted_tensor_8xf32 at start-up"),
+    ]
 
 
 def test_a_result_that_a_branch_chooses_is_one_of_several(compiler: Compiler) -> None:

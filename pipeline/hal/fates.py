@@ -52,6 +52,8 @@ def fates(
         host, fused = _traces(op, function, mine, bodies)
         shared = _shared(op, function, runs, bodies, frozenset(fills))
         fused = list({body.name: body for body in (*fused, *shared)}.values())
+        if not host and not fused:
+            host = _of_globals(op, function, happenings, operations)
         fate = _fate(op, function, host, [(body, own[body.name] or total[body.name]) for body in fused])
         before = history.get(id(op), ())
         found.append(replace(fate, history=(*before, *_last(host, fused))))
@@ -145,6 +147,22 @@ def _shared(
         for body in found
         if not is_builtin_fill(body.name) and not users & body.places and fills & body.places
     ]
+
+
+def _of_globals(
+    op: TensorOp, function: SourceFunction, happenings: Sequence[Happening], operations: Sequence[Located]
+) -> list[BufferOperation]:
+    """The fills of globals that the function reads for this fill: IREE keeps one of several equal ones."""
+    places = {op.location, *(other.location for other in users_of(op, function))}
+    read: set[str] = set()
+    for what in (h.what for h in happenings if h.function == function.name and places & h.what.places):
+        sources = what.bindings if isinstance(what, DispatchRun) else (what.source,)
+        read.update(
+            f"global @{s.buffer.global_name}" for s in sources if s and s.buffer and s.buffer.global_name
+        )
+    value = _value(op, function)
+    found = [located.operation for located in operations]
+    return [o for o in found if o.kind == "fill" and o.target in read and value and o.value == value]
 
 
 def _fate(

@@ -203,6 +203,20 @@ def test_equal_dispatches_of_two_functions_are_one_and_both_fills_are_in_it(comp
     assert [(f.function, f.fate) for f in look(compiler, ALIKE).fates] == [("a", fused), ("b", fused)]
 
 
+def test_equal_fills_of_two_functions_are_one_at_start_up(compiler: Compiler) -> None:
+    """IREE keeps one global, which it fills once and both functions copy from."""
+    one = """func.func @{}() -> tensor<8xi32> {{
+      %c = arith.constant 7 : i32
+      %e = tensor.empty() : tensor<8xi32>
+      %f = linalg.fill ins(%c : i32) outs(%e : tensor<8xi32>) -> tensor<8xi32>
+      return %f : tensor<8xi32>
+    }}
+    """
+    filled = "hal.device.queue.fill of bytes [0, 32) of global @__hoisted_tensor_8xi32 at start-up"
+    fates = look(compiler, one.format("a") + one.format("b")).fates
+    assert [(f.function, f.fate) for f in fates] == [("a", filled), ("b", filled)]
+
+
 def test_a_fill_that_two_functions_call_has_the_fate_of_each(compiler: Compiler) -> None:
     """@a fills in its branch; only @b copies from the global that start-up fills."""
     assert [(f.function, f.fate) for f in look(compiler, INLINED).fates] == [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from ..backends import registry
@@ -18,7 +17,14 @@ from .bisect_options import BisectOptions
 from .bisect_passes import with_passes
 from .bisect_trial import try_build_run
 from .bisection import Line
-from .compiler_wheels import DISK_MEGABYTES, DOWNLOAD_MEGABYTES, Releases, Tools, version_key
+from .compiler_wheels import (
+    DISK_MEGABYTES,
+    DOWNLOAD_MEGABYTES,
+    Releases,
+    Tools,
+    is_release,
+    version_key,
+)
 from .judgement import Expectation
 from .other_compiler import Confirm
 from .problem import pose
@@ -26,7 +32,6 @@ from .source import SourceText, read_source
 from .stages import Progress, silent
 
 COMPILERS, BACKENDS = "compilers", "backends"
-_VERSION = re.compile(r"\d+(\.\d+)+(rc\d+)?\Z")
 
 
 def bisect(
@@ -55,7 +60,7 @@ def bisect(
 
 def kind_of(good: str, bad: str) -> str:
     """What two names are. Raises UsageError where they are not of one kind."""
-    if _VERSION.match(good) and _VERSION.match(bad):
+    if is_release(good) and is_release(bad):
         return COMPILERS
     if all(not text or text.lstrip().startswith("-") for text in (good, bad)) and good != bad:
         return FLAGS

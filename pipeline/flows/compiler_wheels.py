@@ -91,7 +91,7 @@ class WheelReleases:
         return Tools(place / "bin" / "iree-compile", run if run.is_file() else None)
 
     def _place(self, version: str) -> Path:
-        if not _VERSION.match(version):
+        if not is_release(version):
             raise UsageError(f"{version!r} is no version of {COMPILER}")
         return self._folder / f"{COMPILER}-{version}"
 
@@ -111,6 +111,11 @@ def runtime_for(version: str) -> str:
         return f"{RUNTIME}=={version}"
     numbers = version.split(".")
     return f"{RUNTIME}=={'.'.join(numbers[:2])}.*" if len(numbers) > 1 else f"{RUNTIME}=={version}"
+
+
+def is_release(name: str) -> bool:
+    """Whether `name` is a version as compilers have them: 3.8.0, 3.14.0rc20260101."""
+    return _VERSION.match(name) is not None
 
 
 def version_key(version: str) -> tuple[tuple[int, ...], int]:

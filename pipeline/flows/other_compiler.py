@@ -7,19 +7,17 @@ releases 3.6 to 3.13 were tried, on the programs of mlir/.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import UsageError
-from .compiler_wheels import DISK_MEGABYTES, DOWNLOAD_MEGABYTES, Releases
+from .compiler_wheels import DISK_MEGABYTES, DOWNLOAD_MEGABYTES, Releases, is_release
 
 Confirm = Callable[[str], bool]
 """Asks the user a question with the answer yes or no."""
 
-_VERSION = re.compile(r"\d+(\.\d+)+(rc\d+)?\Z")
 _PACKAGE = Path("iree") / "compiler"
 _WHERE = "import iree.compiler.ir, iree.compiler as c; print(c.__file__)"
 _PROBE_S = 60.0
@@ -31,7 +29,7 @@ def packages(named: str, releases: Releases, confirm: Confirm, *, yes: bool = Fa
 
     Raises UsageError where there is none, or none that this Python can load.
     """
-    if _VERSION.match(named):
+    if is_release(named):
         if not yes and not releases.is_ready(named):
             _ask(named, confirm)
         place = releases.tools(named).compile.parents[1]

@@ -65,6 +65,11 @@ class Returned:
     index: int
     range: BufferRange
 
+    @property
+    def place(self) -> Place:
+        """The range as what writes touch."""
+        return Place(self.range.buffer, self.range.offset_bytes, self.range.length_bytes)
+
 
 def resolved(what: Recorded, slots: Sequence[Place]) -> Recorded:
     """The record with slots replaced by the buffers of one submission."""
@@ -83,13 +88,17 @@ def settled(what: Recorded) -> Recorded:
     return _mapped(what, _settled_place)
 
 
+def one_by_one(place: Place) -> tuple[Place, ...]:
+    """The places that one which a branch chooses may be; any other is just itself."""
+    if place.buffer is None or not place.buffer.one_of:
+        return (place,)
+    found = alternatives(BufferRange(place.buffer, place.offset_bytes, place.length_bytes))
+    return tuple(Place(part.buffer, part.offset_bytes, place.length_bytes) for part in found)
+
+
 def _settled_place(part: Place) -> Place:
-    if part.buffer is None or not part.buffer.one_of:
-        return part
-    found = alternatives(BufferRange(part.buffer, part.offset_bytes, part.length_bytes))
-    if len(found) != 1:
-        return part
-    return Place(found[0].buffer, found[0].offset_bytes, part.length_bytes)
+    found = one_by_one(part)
+    return found[0] if len(found) == 1 else part
 
 
 def _mapped(what: Recorded, place: Callable[[Place], Place]) -> Recorded:

@@ -12,9 +12,8 @@ from ..program import SourceLocation, SourceModule
 from ..verdict import BufferOperation
 from .builtins import BuiltinReader, is_builtin_fill
 from .decoding import element_value
-from .happenings import DispatchRun, Happening, Place, Touch
+from .happenings import DispatchRun, Happening, Place, Touch, one_by_one
 from .interpretation import HalReader
-from .values import BufferRange, alternatives
 
 # ops of the source that become fills; their result's element type is the fill's
 FILLING_OPS = frozenset({"linalg.fill", "arith.constant", "tensor.pad", "tensor.splat", "flow.tensor.splat"})
@@ -117,10 +116,7 @@ class _Namer:
         found = [
             returned.index
             for returned in self._reader.returned
-            if returned.function == function
-            and overlap(
-                place, Place(returned.range.buffer, returned.range.offset_bytes, returned.range.length_bytes)
-            )
+            if returned.function == function and overlap(place, returned.place)
         ]
         return list(dict.fromkeys(found))
 
@@ -148,14 +144,6 @@ class _Namer:
             return function.arguments[place.buffer.argument].type.element
         elements = {function.returns[i].type.element for i in self._results(name, place)}
         return elements.pop() if len(elements) == 1 else None
-
-
-def one_by_one(place: Place) -> tuple[Place, ...]:
-    """The places that one which a branch chooses may be; any other is just itself."""
-    if place.buffer is None or not place.buffer.one_of:
-        return (place,)
-    found = alternatives(BufferRange(place.buffer, place.offset_bytes, place.length_bytes))
-    return tuple(Place(part.buffer, part.offset_bytes, place.length_bytes) for part in found)
 
 
 def overlap(a: Place, b: Place) -> bool:

@@ -13,10 +13,10 @@ from ..frontend.dispatches import DispatchTable
 from ..program import Access
 from ..verdict import BufferOperation, BufferWriter, FillFate, OutputHistory
 from .builtins import is_builtin_fill
-from .happenings import DispatchRun, Happening, Place, Returned
+from .happenings import DispatchRun, Happening, Place, Returned, one_by_one
 from .interpretation import START_UP, HalReader
-from .operations import Located, one_by_one, overlap
-from .values import BufferRange, sum_known
+from .operations import Located, overlap
+from .values import sum_known
 
 _DEPTH = 4
 _BINDINGS_WRITTEN = (Access.WRITE, Access.READ_WRITE)
@@ -149,7 +149,7 @@ class OutputReader:
 
     def _history(self, returned: Sequence[Returned]) -> OutputHistory:
         """`returned` is one result: several ranges are what a branch chooses from."""
-        places = [_place(each.range) for each in returned]
+        places = [each.place for each in returned]
         writers = [self._writers(place) for place in places]
         names = [_name(place) for place in places]
         clauses = [_clause(name, wrote) for name, wrote in zip(names, writers, strict=True)]
@@ -248,10 +248,6 @@ def _runs(reader: HalReader) -> Iterator[tuple[Happening, DispatchRun]]:
     for happening in reader.happenings:
         if isinstance(happening.what, DispatchRun) and not is_builtin_fill(happening.what.name):
             yield happening, happening.what
-
-
-def _place(found: BufferRange) -> Place:
-    return Place(found.buffer, found.offset_bytes, found.length_bytes)
 
 
 def _name(place: Place) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pytest
 
 ONE_IN = {
-    "codegen/test_matmul_grid.py": 8,
     "codegen/test_array_execution.py": 5,
     "codegen/test_stage_execution.py": 4,
     "codegen/test_nothing_is_found.py": 5,

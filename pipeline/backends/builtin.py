@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..codegen import compile_dispatch
 from ..codegen.options import CompileOptions
+from ..codegen.packaging import link
 from ..errors import UsageError
 from ..program import Artifact, Dispatch
 from .settings import BackendSettings, KnownSetting
@@ -48,6 +50,10 @@ class BuiltinBackend:
         if self._tile:
             options = replace(options, tile=(self._tile[0], self._tile[1], self._tile[2]))
         return compile_dispatch(dispatch, options)
+
+    def link(self, artifacts: Sequence[Artifact]) -> Sequence[Artifact]:
+        """One xclbin with a kernel for each."""
+        return link(artifacts)
 
 
 def _numbers(text: str | None, form: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from ..codegen.options import CompileOptions
 from ..program import Artifact, CallingConvention, Dispatch, Program, TensorType
 
-__all__ = ["AnyBackend", "Backend", "CompileOptions", "Design", "DesignBackend", "ModuleBackend"]
+__all__ = ["AnyBackend", "Backend", "CompileOptions", "Design", "DesignBackend", "Linker", "ModuleBackend"]
 
 
 @runtime_checkable
@@ -23,6 +23,15 @@ class Backend(Protocol):
 
     def compile(self, dispatch: Dispatch, *, options: CompileOptions) -> Artifact:
         """Raises CompileError (UnsupportedOp for an op without a lowering), UsageError for an option."""
+        ...
+
+
+@runtime_checkable
+class Linker(Protocol):
+    """A backend that makes one xclbin of all dispatches of a program."""
+
+    def link(self, artifacts: Sequence[Artifact]) -> Sequence[Artifact]:
+        """The same artifacts, in order, with the xclbin that they share."""
         ...
 
 

@@ -6,7 +6,8 @@ Everything follows from the bytes: the uuids of an xclbin are made from its cont
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..errors import UnsupportedOp
 from ..formats import pdi, xclbin
@@ -27,6 +28,9 @@ KERNEL_CHARACTERS = 42
 
 INSTANCE = "IREE"
 """The kernel's instance in the xclbin, as iree-amd-aie names it."""
+
+JOINT_XCLBIN = "program.xclbin"
+"""The file of several kernels' one xclbin."""
 
 ASM_ENDING, AIE_ENDING = ".s", ".aie.mlir"
 """Of the annotated assembly, and of the design in the aie dialect."""
@@ -91,6 +95,33 @@ def package(dispatch: Dispatch, lowered: Lowered, options: CompileOptions) -> Ar
         files=files,
         notes=lowered.notes,
     )
+
+
+def link(artifacts: Sequence[Artifact]) -> tuple[Artifact, ...]:
+    """One xclbin for kernels that `package` made: a program then runs in one hardware context, of which npu1
+    has six, and the firmware loads a kernel's PDI when its turn comes. A single one stays as it is."""
+    if len(artifacts) < 2:
+        return tuple(artifacts)
+    alone = [xclbin.parse(artifact.xclbin) for artifact in artifacts]
+    parts = [
+        xclbin.KernelPart(
+            container.pdi_for(artifact.kernel),
+            artifact.kernel,
+            len(artifact.bindings),
+            INSTANCE,
+            xclbin.FIRST_KERNEL_ID + number,
+        )
+        for number, (artifact, container) in enumerate(zip(artifacts, alone, strict=True))
+    ]
+    columns = max(container.partition().column_width for container in alone)
+    joint = xclbin.build_several(parts, columns=columns, timestamp=alone[0].timestamp).encode()
+    return tuple(replace(a, xclbin=joint, files=_with_joint(a, joint)) for a in artifacts)
+
+
+def _with_joint(artifact: Artifact, joint: bytes) -> dict[str, bytes]:
+    """The artifact's files with the joint xclbin in place of its own."""
+    own = f"{artifact.entry}.xclbin"
+    return {JOINT_XCLBIN: joint} | {name: data for name, data in artifact.files.items() if name != own}
 
 
 def _elf(image: CodeImage, constants: Mapping[int, bytes]) -> CoreElf:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..backends import registry
 from ..backends.llvm_cpu import compile_for_host
-from ..backends.protocol import AnyBackend, CompileOptions, DesignBackend, ModuleBackend
+from ..backends.protocol import AnyBackend, CompileOptions, DesignBackend, Linker, ModuleBackend
 from ..errors import CompileError, UnsupportedOp, UsageError
 from ..frontend.compiler import Compiler
 from ..program import Artifact, CpuKernel, Dispatch, DispatchCommand, HostFunction, Program
@@ -201,6 +201,8 @@ def _artifacts(
                 refused.remedy = f"{refused.remedy}; {other}" if refused.remedy else other
                 raise
             cpu_kernels[dispatch.name] = compile_for_host(dispatch, refused.message)
+    if isinstance(backend, Linker):
+        return {artifact.dispatch: artifact for artifact in backend.link(tuple(artifacts.values()))}
     return artifacts
 
 

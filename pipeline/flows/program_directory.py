@@ -2,7 +2,7 @@
 
 `program.json` holds the Program and, for each artifact, its files with their hashes. One artifact lies
 directly in the folder, several each in a folder of its entry's name (as iree-compile's
---iree-hal-dump-executable-files-to does).
+--iree-hal-dump-executable-files-to does), but for the files that all have alike: their one xclbin.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -75,12 +75,15 @@ def write_program(folder: Path, built: BuiltProgram) -> tuple[FileRecord, ...]:
 
     Same program, same bytes. Raises UsageError when the folder cannot be written.
     """
-    artifacts = built.artifacts.values()
+    artifacts = list(built.artifacts.values())
+    shared = _shared(artifacts)
     stored: list[StoredArtifact] = []
     records: list[FileRecord] = []
     for artifact in artifacts:
-        prefix = f"{artifact.entry}/" if len(artifacts) > 1 else ""
-        files = {name: _store(folder, prefix + name, data) for name, data in sorted(artifact.files.items())}
+        files = {
+            name: _store(folder, name if name in shared else f"{artifact.entry}/{name}", data)
+            for name, data in sorted(artifact.files.items())
+        }
         records += [FileRecord(str(folder / f.path), f.size_bytes, f.sha256) for f in files.values()]
         stored.append(_stored_artifact(artifact, files))
     document = {
@@ -91,7 +94,16 @@ def write_program(folder: Path, built: BuiltProgram) -> tuple[FileRecord, ...]:
     }
     data = (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
     whole = _store(folder, DOCUMENT, data)
-    return (*records, FileRecord(str(folder / DOCUMENT), whole.size_bytes, whole.sha256))
+    return (*dict.fromkeys(records), FileRecord(str(folder / DOCUMENT), whole.size_bytes, whole.sha256))
+
+
+def _shared(artifacts: Sequence[Artifact]) -> set[str]:
+    """Names of the files that all artifacts have, with the same content."""
+    return {
+        name
+        for name, data in (artifacts[0].files.items() if artifacts else ())
+        if all(artifact.files.get(name) == data for artifact in artifacts)
+    }
 
 
 def read_program(folder: Path) -> BuiltProgram:

@@ -194,6 +194,6 @@ def _row(report: BuildRunReport, seconds: float, again: str) -> SweepRow:
         hazards=tuple(sorted({f.hazard for f in report.findings if f.severity is Severity.ERROR})),
         seconds=seconds,
         again=again,
-        artifact_bytes=sum(d.xclbin_bytes + d.instructions_bytes for d in report.dispatches),
+        artifact_bytes=report.artifact_bytes,
         report=None if right else report,
     )

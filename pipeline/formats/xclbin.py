@@ -34,6 +34,9 @@ _HEADER_BYTES = _NAMES_AT + _NAMES.size
 _SECTION = struct.Struct("<I16sIQQ")
 _ALIGNMENT = 8
 
+FIRST_KERNEL_ID = 0x901
+"""What mlir-aie's aiecc gives a kernel (--xclbin-kernel-id); further ones count on."""
+
 
 class SectionKind(enum.IntEnum):
     """XRT's kinds of section (xclbin.h). NPU files have 2, 6, 7, 8, 26, 27 and 32, older ones some more."""
@@ -278,6 +281,18 @@ def parse(data: bytes) -> Xclbin:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class KernelPart:
+    """A kernel of an xclbin that is made: its PDI and how many data buffers it takes."""
+
+    pdi: bytes
+    kernel: str
+    buffers: int
+    instance: str = "MLIRAIE"
+    kernel_id: int = FIRST_KERNEL_ID
+    pdi_uuid: uuids.UUID | None = None
+
+
 def build(
     pdi: bytes,
     *,
@@ -286,7 +301,7 @@ def build(
     columns: int = 1,
     start_columns: Sequence[int] | None = None,
     instance: str = "MLIRAIE",
-    kernel_id: int = 0x901,
+    kernel_id: int = FIRST_KERNEL_ID,
     timestamp: int = 0,
     version: tuple[int, int, int] = (2, 20, 0),
     pdi_uuid: uuids.UUID | None = None,
@@ -297,22 +312,53 @@ def build(
     from the content, so that equal input gives equal files. Raises ValueError where "kernel:instance" is
     longer than 63 bytes.
     """
+    part = KernelPart(pdi, kernel, buffers, instance, kernel_id, pdi_uuid)
+    return build_several(
+        [part], columns=columns, start_columns=start_columns, timestamp=timestamp, version=version
+    )
+
+
+def build_several(
+    parts: Sequence[KernelPart],
+    *,
+    columns: int,
+    start_columns: Sequence[int] | None = None,
+    timestamp: int = 0,
+    version: tuple[int, int, int] = (2, 20, 0),
+) -> Xclbin:
+    """An xclbin of several kernels, a PDI each, that take turns on one partition of `columns` columns.
+
+    Names and kernel ids differ (mlir-aie's aiecc: --xclbin-kernel-id 0x902 for the second, with
+    --xclbin-input). Raises ValueError where two kernels have one id, and as `build`.
+    """
+    if len({part.kernel_id for part in parts}) != len(parts):
+        raise ValueError("two kernels of an xclbin have one id")
     starts = tuple(start_columns) if start_columns is not None else _start_columns(columns)
-    group = CdoGroup((kernel_id,), pre_cdo_groups=(0xC1,))
-    image = PartitionPdi(pdi_uuid or content_uuid(pdi), pdi, (group,))
-    arguments = txn_arguments(buffers)
+    images = tuple(
+        PartitionPdi(
+            part.pdi_uuid or content_uuid(part.pdi),
+            part.pdi,
+            (CdoGroup((part.kernel_id,), pdi_id=number, pre_cdo_groups=(0xC1,)),),
+        )
+        for number, part in enumerate(parts, 1)
+    )
+    declarations = [
+        KernelDeclaration(part.kernel, (part.instance,), txn_arguments(part.buffers), part.kernel_id)
+        for part in parts
+    ]
+    ips = [Ip(f"{part.kernel}:{part.instance}", part.kernel_id) for part in parts]
     wires = [
-        Connection(a.index, 0, SRAM_BANK if a.index == _INSTRUCTION_INDEX else HOST_BANK)
-        for a in arguments
+        Connection(a.index, number, SRAM_BANK if a.index == _INSTRUCTION_INDEX else HOST_BANK)
+        for number, declaration in enumerate(declarations)
+        for a in declaration.arguments
         if a.is_global
     ]
-    declaration = KernelDeclaration(kernel, (instance,), arguments, kernel_id)
     banks = sections.encode_memory_topology(BANKS)
     made = (
         Section(SectionKind.MEM_TOPOLOGY, banks, "mem_topology"),
-        Section(SectionKind.AIE_PARTITION, AiePartition((image,), columns, starts).encode(), "aie_partition"),
-        Section(SectionKind.EMBEDDED_METADATA, metadata.encode((declaration,))),
-        Section(SectionKind.IP_LAYOUT, sections.encode_ip_layout((Ip(f"{kernel}:{instance}", kernel_id),))),
+        Section(SectionKind.AIE_PARTITION, AiePartition(images, columns, starts).encode(), "aie_partition"),
+        Section(SectionKind.EMBEDDED_METADATA, metadata.encode(declarations)),
+        Section(SectionKind.IP_LAYOUT, sections.encode_ip_layout(ips)),
         Section(SectionKind.CONNECTIVITY, sections.encode_connectivity(wires)),
         Section(SectionKind.ASK_GROUP_CONNECTIVITY, sections.encode_connectivity(wires + wires)),
         Section(SectionKind.ASK_GROUP_TOPOLOGY, banks),

@@ -109,6 +109,7 @@ def has_register(kind: TileKind, name: str) -> bool:
     return name in table(kind)
 
 
+@functools.lru_cache(maxsize=1 << 14)  # a configuration writes the same registers in each run
 def locate(kind: TileKind, offset: int) -> Location | None:
     """The register at `offset` of a tile; None where there is none (memories are no registers)."""
     offsets, locations = _index(kind)

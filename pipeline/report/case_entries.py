@@ -142,4 +142,4 @@ def _types(report: BuildRunReport | None) -> tuple[str, ...]:
 def _artifact_bytes(report: BuildRunReport | None) -> int | None:
     if report is None or not report.dispatches:
         return None
-    return sum(d.xclbin_bytes + d.instructions_bytes for d in report.dispatches)
+    return report.artifact_bytes

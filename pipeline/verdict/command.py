@@ -169,3 +169,9 @@ class BuildRunReport:
     output_directory: str | None = None
     seeds: Mapping[str, int] = field(default_factory=dict[str, int])
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def artifact_bytes(self) -> int:
+        """Bytes of all instruction streams, and of the xclbins: one that dispatches share counts once."""
+        xclbins = {d.xclbin_sha256: d.xclbin_bytes for d in self.dispatches}
+        return sum(xclbins.values()) + sum(d.instructions_bytes for d in self.dispatches)

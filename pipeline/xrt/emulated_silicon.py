@@ -5,12 +5,14 @@ Imported only where an emulated run is wanted, as it brings the emulator with it
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..emulator.machine import EngineName, Machine
 from ..errors import ArtifactError, EmulationError
 from ..formats import instructions, lx6, pdi, xclbin
+from ..formats.cdo import Cdo
 from ..formats.lx6 import Lx6Stream
 from ..formats.txn import Transaction
 from ..formats.txn_operations import DdrPatch, LoadPdi
@@ -88,7 +90,7 @@ class EmulatedSilicon:
         machine = Machine(
             columns, memory, engine=self.engine, check=self.watch.check, trace=self.watch.trace()
         )
-        machine.load(pdi.parse(configuration).cdo, deadline=deadline)
+        machine.load(_commands(configuration), deadline=deadline)
         return _MachineArray(machine, images, self.watch)
 
 
@@ -103,7 +105,7 @@ class _MachineArray:
     ) -> RunSummary:
         """Raises EmulationError."""
         assert isinstance(stream, DecodedStream), "decoded by another silicon"
-        images = {number: pdi.parse(self.images[number]).cdo for number in stream.pdis & self.images.keys()}
+        images = {number: _commands(self.images[number]) for number in stream.pdis & self.images.keys()}
         try:
             report = self.machine.run(stream.stream, addresses, images=images, deadline=deadline)
         except EmulationError:
@@ -111,6 +113,12 @@ class _MachineArray:
             raise
         self.watch.note(report)
         return RunSummary(report.cycles, report.warnings)
+
+
+@functools.lru_cache(maxsize=32)  # kernels of one xclbin take turns: each turn configures the array anew
+def _commands(image: bytes) -> Cdo:
+    """What a PDI does to the array. Raises ArtifactError."""
+    return pdi.parse(image).cdo
 
 
 def _kernel(parsed: xclbin.Xclbin, info: xclbin.KernelInfo) -> KernelImage:

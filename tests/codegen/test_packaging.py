@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aiepipe.codegen import CompileOptions, compile_dispatch
-from aiepipe.codegen.packaging import entry_name
+from aiepipe.codegen.packaging import JOINT_XCLBIN, entry_name, link
 from aiepipe.errors import UnsupportedOp, UsageError
 from aiepipe.formats import cdo, elf, pdi, txn, xclbin
 from aiepipe.formats.instructions import parse_instructions
@@ -66,6 +66,32 @@ def test_the_xclbin_holds_one_kernel_for_any_column() -> None:
     partition = container.partition()
     assert (partition.column_width, partition.start_columns) == (1, (1, 2, 3, 4))
     assert container.pdi_for(kernel) == artifact.files["design.pdi"]
+
+
+def test_several_artifacts_are_linked_into_one_xclbin() -> None:
+    shapes = [(8, 32, 16), (4, 4, 4), (64, 64, 64)]
+    alone = [
+        compile_dispatch(matmul(*shape), CompileOptions(ordinal=number, source_date_epoch=7))
+        for number, shape in enumerate(shapes)
+    ]
+    linked = link(alone)
+    (joint,) = {artifact.xclbin for artifact in linked}
+    container = xclbin.parse(joint)
+    assert container.timestamp == 7
+    assert [kernel.name for kernel in container.kernels()] == [artifact.kernel for artifact in alone]
+    widths = [xclbin.parse(artifact.xclbin).partition().column_width for artifact in alone]
+    assert container.partition().column_width == max(widths) > min(widths)
+    for before, after in zip(alone, linked, strict=True):
+        assert container.pdi_for(after.kernel) == before.files["design.pdi"]
+        assert set(after.files) == {*before.files, JOINT_XCLBIN} - {f"{before.entry}.xclbin"}
+        assert after.files[JOINT_XCLBIN] == joint
+        assert replace(after, xclbin=before.xclbin, files=before.files) == before
+
+
+def test_one_artifact_is_linked_to_itself() -> None:
+    artifact = compile_dispatch(DISPATCH, ONE_CORE)
+    assert link([artifact]) == (artifact,)
+    assert link([]) == ()
 
 
 def test_the_stream_is_a_txn_for_npu1() -> None:

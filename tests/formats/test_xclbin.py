@@ -104,6 +104,34 @@ def test_what_we_build_is_read_back() -> None:
     assert (found.column_width, found.start_columns) == (1, (1, 2, 3, 4))
 
 
+@given(
+    st.lists(st.tuples(st.binary(min_size=4, max_size=80), st.integers(1, 6)), min_size=1, max_size=5),
+    st.integers(1, 4),
+)
+def test_each_of_several_kernels_has_its_own_pdi_id_and_arguments(
+    contents: list[tuple[bytes, int]], columns: int
+) -> None:
+    """As XRT's NPU shim looks a PDI up: by the kernel id of the instance's IP_LAYOUT entry."""
+    parts = [
+        xclbin.KernelPart(image, f"k{number}", buffers, kernel_id=0x901 + number)
+        for number, (image, buffers) in enumerate(contents)
+    ]
+    parsed = xclbin.parse(xclbin.build_several(parts, columns=columns).encode())
+    assert parsed.encode() == xclbin.build_several(parts, columns=columns).encode()
+    for part, kernel in zip(parts, parsed.kernels(), strict=True):
+        assert (kernel.name, kernel.kernel_id) == (part.kernel, part.kernel_id)
+        assert parsed.pdi_for(part.kernel) == part.pdi
+        assert [a.bank for a in kernel.arguments] == [None, 1, None, *[0] * part.buffers]
+    pdi_ids = [group.pdi_id for image in parsed.partition().pdis for group in image.groups]
+    assert pdi_ids == list(range(1, len(parts) + 1))
+
+
+def test_two_kernels_with_one_id_are_an_error() -> None:
+    parts = [xclbin.KernelPart(IMAGE, name, 1) for name in ("a", "b")]
+    with pytest.raises(ValueError, match="one id"):
+        xclbin.build_several(parts, columns=1)
+
+
 def test_equal_input_gives_equal_bytes_and_the_time_is_not_part_of_the_uuid() -> None:
     again = xclbin.build(IMAGE, kernel="matmul", buffers=3)
     assert again.encode() == OURS.encode()

@@ -53,7 +53,8 @@ SOURCES: dict[str, tuple[str, str]] = {
     ),
     "vector_mac": (
         "llvm-aie: aiev2_vmult.h (mode word); mlir-aie: AIEVecToLLVM (words in use); UG1583 and UG1603 "
-        "(convolutions); signs of the neg forms: xdna-emu's note on hardware",
+        "(convolutions); complex products: the masks that llvm-aie names, aie_api's butterflies; signs of "
+        "the neg forms: xdna-emu's note on hardware",
         "numpy; i8 and i16 matmuls of the corpus",
     ),
     "vector_float": (
@@ -120,9 +121,18 @@ DECISIONS = (
         "open.",
     ),
     (
-        "sub_mask of the mode word; modes with complex numbers",
+        "sub_mask of the mode word with complex numbers (modes 1,3,4 and 1,0,1)",
+        "Each bit negates one of the real products that a complex one is made of: bits 0 to 3 in the real "
+        "part (xr*yr, xi*yi of the first pair of lanes, then of the second), 4 to 7 in the imaginary part "
+        "(xr*yi, xi*yr). Where x has 32 bits the second pair stands for its other half: "
+        "other masks are an error.",
+        "It is what gives all six masks that llvm-aie names (aiev2_defines.h) their meaning; which pair "
+        "comes first follows from the butterflies in aie_api's fft_dit.hpp.",
+    ),
+    (
+        "sub_mask with real numbers",
         "An error that names the mode word.",
-        "No public source says what they compute.",
+        "No intrinsic of llvm-aie sets it, and no public source says what it does.",
     ),
     (
         "Borrow of sub and sbc",

@@ -3,8 +3,8 @@
 The last operand is a mode word, laid out as llvm-aie's aiev2_vmult.h packs it (aiev2_compute_control;
 facts 3.1): bit 0 zeroes acc1, [2:1] accumulator mode, [4:3] multiplier mode, [7:5] variant, 8 and 9 the
 signs of the second and first factor, 10 shifts acc1 left by 16 first, 11 to 13 negate the product, acc1
-and acc2. `msc` negates the product, `neg` the sum of the first accumulator and the product, `sub` the
-second accumulator.
+and acc2, [31:16] are for complex products (vector_complex.py). `msc` negates the product, `neg` the sum of
+the first accumulator and the product, `sub` the second accumulator.
 
 Factors are read at issue, accumulators two bundles later along a bypass from other integer operations.
 """
@@ -18,6 +18,7 @@ from .. import timing
 from ..bundle import SlotInstruction
 from .meaning import Moment, UndefinedMode, meaning
 from .value import Choice, Type, Value, constant
+from .vector_complex import COMPLEX, complex_product, has_meaning
 
 ACCUMULATOR_DELAY = timing.ACCUMULATOR_STAGE - 1
 CM = Type(32, 32)
@@ -156,14 +157,19 @@ def accumulated(mode: int, product: Value | None, accumulators: tuple[Value, ...
 
 def dense_product(mode: int, x: Value, y: Value) -> Value:
     """The products as 1024 bits of accumulator lanes. Raises UndefinedMode."""
-    geometry = DENSE.get(geometry_key(mode))
-    if geometry is None or mode >> SUB_MASK_SHIFT:
+    if not _is_dense(mode):
         raise UndefinedMode(f"multiplier mode word {mode:#x}")
-    return multiply_lanes(geometry, x, y, x_signed=bool(mode & SIGN_X), y_signed=bool(mode & SIGN_Y))
+    x_signed, y_signed = bool(mode & SIGN_X), bool(mode & SIGN_Y)
+    key = geometry_key(mode)
+    if key in COMPLEX:
+        mask = mode >> SUB_MASK_SHIFT
+        return complex_product(COMPLEX[key], mask, x, y, x_signed=x_signed, y_signed=y_signed)
+    return multiply_lanes(DENSE[key], x, y, x_signed=x_signed, y_signed=y_signed)
 
 
 def _is_dense(mode: int) -> bool:
-    return geometry_key(mode) in DENSE and not mode >> SUB_MASK_SHIFT
+    key, mask = geometry_key(mode), mode >> SUB_MASK_SHIFT
+    return has_meaning(COMPLEX[key], mask) if key in COMPLEX else key in DENSE and not mask
 
 
 def _is_probable(mode: int) -> bool:

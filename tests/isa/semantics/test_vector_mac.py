@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from tests.emulator.core.bench import ENGINES, NOPS, Bench, Engine, assemble
 from .vectors import Lanes, as_lanes, as_number, numbers, run
 
 SIGNED_X, SIGNED_Y = 1 << 9, 1 << 8
+
+Complex = tuple[int, int]
+"""Real and imaginary part: exact, where Python's complex is a float."""
 
 # mode word -> (x type, y type, M, K, N, accumulator type); facts 3.1
 MATRICES: dict[int, tuple[Any, Any, int, int, int, Any]] = {
@@ -98,6 +102,77 @@ def test_lane_by_lane(engine: Engine) -> None:
     two = run("vmul cm0, x2, x3, r5", engine, x2=x, x3=y, r5=858)
     products = x.astype(np.int64) * y
     assert np.array_equal(as_lanes(two["cm0"], np.int64, 16), products[:16] + products[16:])
+
+
+def product(a: Complex, b: Complex) -> Complex:
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def conjugated(a: Complex) -> Complex:
+    return a[0], -a[1]
+
+
+# llvm-aie's aiev2_defines.h: OP_TERM_NEG_COMPLEX and its relatives
+MASKS: dict[int, Callable[[Complex, Complex], Complex]] = {
+    0x0A: product,
+    0xA0: lambda a, b: product(conjugated(a), b),
+    0x50: lambda a, b: product(a, conjugated(b)),
+    0xFA: lambda a, b: product(conjugated(a), conjugated(b)),
+}
+
+
+def parts(lanes: Lanes) -> list[Complex]:
+    return [(int(re), int(im)) for re, im in lanes.reshape(-1, 2)]
+
+
+def interleaved(values: list[Complex]) -> Lanes:
+    return np.array(values, dtype=np.int64).reshape(-1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_complex_products(mask: int, engine: Engine) -> None:
+    """mul_elem_8_2 of cint16 by cint16, mul_elem_8 of cint32 by cint16, either operand conjugated."""
+    y = lanes_of(np.int16, 32)
+    of = MASKS[mask]
+    x = lanes_of(np.int16, 31)
+    both = [of(a, b) for a, b in zip(parts(x), parts(y), strict=True)]
+    two = [(p[0] + q[0], p[1] + q[1]) for p, q in zip(both[:8], both[8:], strict=True)]
+    bench = run("vmul cm0, x2, x3, r5", engine, x2=x, x3=y, r5=mask << 16 | 0x300 | 4 << 5 | 3 << 3 | 1 << 1)
+    assert np.array_equal(as_lanes(bench["cm0"], np.int64, 16), interleaved(two))
+    x = lanes_of(np.int32, 33)
+    one = [of(a, b) for a, b in zip(parts(x), parts(y)[:8], strict=True)]
+    acc = numbers(np.int64, 16, 34) >> 4
+    bench = run(
+        "vmsc cm0, cm1, x2, x3, r5", engine, x2=x, x3=y, cm1=acc, r5=mask << 16 | 0x300 | 1 << 5 | 1 << 1
+    )
+    assert np.array_equal(as_lanes(bench["cm0"], np.int64, 16), acc - interleaved(one))
+
+
+@pytest.mark.parametrize(("mask", "sign"), [(0x9C, -1), (0xC6, 1)])
+def test_complex_butterflies(mask: int, sign: int) -> None:
+    """aie_api's radix-4 stages: with the parts of y exchanged, OP_TERM_NEG_COMPLEX_BUTTERFLY makes -j
+    times the difference of the products, the conjugate one j times that of the products with conjugated y."""
+    x, y = lanes_of(np.int16, 35), lanes_of(np.int16, 36)
+    exchanged = y.reshape(-1, 2)[:, ::-1].reshape(-1)
+    of = product if sign < 0 else MASKS[0x50]
+    both = [of(a, b) for a, b in zip(parts(x), parts(y), strict=True)]
+    differences = [(p[0] - q[0], p[1] - q[1]) for p, q in zip(both[:8], both[8:], strict=True)]
+    wanted = [(-sign * im, sign * re) for re, im in differences]
+    mode = mask << 16 | 0x300 | 4 << 5 | 3 << 3 | 1 << 1
+    bench = run("vmul cm0, x2, x3, r5", x2=x, x3=exchanged, r5=mode)
+    assert np.array_equal(as_lanes(bench["cm0"], np.int64, 16), interleaved(wanted))
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [0x0001_0308, 0x0100_039A, 0x0002_0322],
+    ids=["of-real-numbers", "nine-bits", "halves-apart"],
+)
+def test_a_sub_mask_without_meaning_is_an_error(mode: int) -> None:
+    bench = Bench(assemble("vmul cm0, x2, x3, r5", *NOPS)).set({"r5": mode})
+    with pytest.raises(EmulationError, match="mode word"):
+        bench.core.run(10)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

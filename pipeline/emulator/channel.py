@@ -2,7 +2,9 @@
 
 A task is a chain of BDs from the one in the start queue along next_bd, executed `repeat` times. Each BD is
 read from the registers when its turn comes; then the channel waits for its lock, moves its words, and
-releases. One token per task, after all repeats. Sources: facts/aie2-isa.md section 7, facts/emulation.md;
+releases. One token per task, after all repeats. Out of order, each packet is one of the repeats and goes
+through the BD that it names and no chain (mlir-aie, iree-amd-aie: the repeat count is that of all packets).
+Sources: facts/aie2-isa.md section 7, facts/emulation.md;
 finish-on-TLAST modes as in aie-rt (0 off, 1 without counts, 2 and 3 with).
 """
 
@@ -183,8 +185,13 @@ class Channel(Active):
         self._begin_repeat()
         return True
 
+    @property
+    def _by_header(self) -> bool:
+        """Each packet names its BD."""
+        return self.out_of_order and self.direction is Direction.S2MM
+
     def _begin_repeat(self) -> None:
-        if self.out_of_order and self.direction is Direction.S2MM:
+        if self._by_header:
             self.state = State.SELECT
         else:
             self._begin(self._task.descriptor)
@@ -319,7 +326,7 @@ class Channel(Active):
                 str(self.host.address), self.label, f"BD {self.number}", self._begun, self.time,
                 words=self._done, address=where,
             )  # fmt: skip
-        if bd.next_bd is not None:
+        if bd.next_bd is not None and not self._by_header:
             self._begin(bd.next_bd)
             return True
         self._repeats_left -= 1

@@ -198,22 +198,27 @@ def test_finish_on_tlast_ends_a_bd_early() -> None:
     assert got[0x400:0x416].tolist() == [*range(101, 121), 0, 0]
 
 
-def test_an_out_of_order_channel_takes_the_bd_that_the_packet_names() -> None:
+@pytest.mark.parametrize("chained", [False, True])
+def test_an_out_of_order_channel_takes_the_bd_that_the_packet_names(*, chained: bool) -> None:
+    """Whether or not the BDs are chained: only the packets say which one is next."""
     design, ddr = Design(), Ddr()
     design.shim_in(0, 0, north(0))
     design.packet_slave(memtile(), south(0), (0, 0, 0), mask=0)
     design.packet_master(memtile(), dma(0), 0, 0)
     design.set(memtile(), "DMA_S2MM_CTRL", 0, ENABLE_OUT_OF_ORDER=1)
     for number in (6, 7):
-        design.bd(memtile(), number, memtile_bd(OWN + 0x1000 * number, 8))
-    design.start(memtile(), S2MM, 0, 0, repeat=2)
-    for bd, target in ((0, 7), (1, 6)):
+        following = 13 - number if chained else None
+        iteration: dict[str, Any] = {"iteration_wrap": 2, "iteration_step": 0x100}
+        design.bd(memtile(), number, memtile_bd(OWN + 0x1000 * number, 8, next_bd=following, **iteration))
+    design.start(memtile(), S2MM, 0, 0, repeat=4)
+    for bd, target in ((0, 7), (1, 6), (2, 7), (3, 6)):
         design.transfer(MM2S, 0, 8, bd=bd, offset_bytes=32 * bd, packet_enable=True, out_of_order_id=target)
     made = machine(design, ddr)
-    made.run(design.stream, [ddr.add(ramp(16))])
+    report = made.run(design.stream, [ddr.add(ramp(32))])
     got = memory(made, memtile())
-    assert got[0x1C00:0x1C08].tolist() == list(range(1, 9))
-    assert got[0x1800:0x1808].tolist() == list(range(9, 17))
+    for first, start in ((1, 0x1C00), (9, 0x1800), (17, 0x1D00), (25, 0x1900)):
+        assert got[start : start + 8].tolist() == list(range(first, first + 8))
+    assert report.findings == ()
 
 
 def test_a_memory_tiles_token_travels_to_the_controller_as_a_packet() -> None:

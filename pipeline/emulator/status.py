@@ -23,11 +23,20 @@ def channel_status(kind: TileKind, channel: Channel) -> int:
     )
 
 
+def core_control(core: CoreUnit) -> int:
+    """The word of CORE_CONTROL. A core that has executed `done` is no longer enabled: a reset alone does not
+    restart it, ENABLE has to be written again (mlir-aie's test npu-xrt/local_reset/core, on npu1 and npu2).
+    """
+    return register(TileKind.COMPUTE, "CORE_CONTROL").encode(
+        ENABLE=int(core.enabled and not core.done), RESET=int(core.in_reset)
+    )
+
+
 def core_status(core: CoreUnit) -> int:
     """The word of CORE_STATUS."""
     kind = "" if core.stop is None or not core.stalled() else core.stop.kind
     return register(TileKind.COMPUTE, "CORE_STATUS").encode(
-        ENABLE=int(core.enabled),
+        ENABLE=int(core.enabled and not core.done),
         RESET=int(core.in_reset),
         CORE_DONE=int(core.done),
         DEBUG_HALT=int(core.halted),

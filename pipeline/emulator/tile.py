@@ -37,7 +37,7 @@ from .memory import LocalMemory, Store
 from .packets import Token
 from .races import Actor, Clock
 from .shim import ShimOutlet, shim_end
-from .status import channel_status, core_register, core_status
+from .status import channel_status, core_control, core_register, core_status
 from .streams import Sink
 from .switch import StreamSwitch
 from .task import Task
@@ -112,6 +112,7 @@ class Tile:
             "LOCKS_UNDERFLOW": lambda index: self.locks.underflow >> 32 * index & 0xFFFFFFFF,
             "DMA_S2MM_STATUS": lambda index: channel_status(self.kind, self.channels[Direction.S2MM, index]),
             "DMA_MM2S_STATUS": lambda index: channel_status(self.kind, self.channels[Direction.MM2S, index]),
+            "CORE_CONTROL": lambda _: core_control(self._core()),
             "CORE_STATUS": lambda _: core_status(self._core()),
             "CONTROL_PACKET_HANDLER_STATUS": lambda _: self.control.status,
         }

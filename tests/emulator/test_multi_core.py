@@ -158,6 +158,24 @@ def test_a_core_that_is_reset_and_enabled_again_begins_anew(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_core_that_is_done_runs_again_only_when_it_is_enabled_again(engine: Engine, *, again: bool) -> None:
+    """The masked writes of aie-rt: XAie_CoreReset, XAie_CoreUnreset and, `again`, XAie_CoreEnable."""
+    design = Design()
+    design.data(compute(), 0x400, words([0]))
+    program(design, compute(), *load(OWN_MEMORY + 0x400), "add r0, r0, #1", *store(OWN_MEMORY + 0x400))
+    since = len(design.commands)
+    control = register(TileKind.COMPUTE, "CORE_CONTROL")
+    reset, enable = control.field("RESET").mask, control.field("ENABLE").mask
+    for value, mask in ((reset, reset), (0, reset), (enable, enable))[: 3 if again else 2]:
+        design.mask_write(compute(), control.offset, value, mask)
+    design.in_stream(since)
+    made = machine(design, engine)
+    assert int(memory(made, compute())[0x100]) == 1 + again
+    assert made.array.read(compute().address(control.offset)) == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("enabled", [False, True])
 def test_a_core_starts_its_own_dma_over_the_processor_bus(engine: Engine, *, enabled: bool) -> None:
     """A tile's registers stand at 0x80000: the core puts BD 0 into the start queue of MM2S 0 (0x1DE14)."""

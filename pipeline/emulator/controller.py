@@ -51,6 +51,8 @@ class Controller:
         self._position = 0
         self._waiting = ""
         self._wanted: tuple[Token, ...] = ()
+        self._full: tuple[int, int] | None = None
+        """The write (address, value) that waits for room in a start queue."""
         self._ops: tuple[txn.Operation | lx6.Operation, ...] = stream.ops
 
     @property
@@ -77,6 +79,20 @@ class Controller:
             self._position += 1
             self._waiting, self._wanted = "", ()
         return self._position > start
+
+    def lose_task(self) -> bool:
+        """To be called when nothing moves: a write to a full start queue is done then, and its task is lost.
+
+        Hardware loses it at once (mlir-aie's test npu-xrt/dma_queue_overflow); waiting as long as it may help
+        shows what a program whose queues drain in time does. A queue that never drains is that of a trace
+        buffer, which gets one more task with each run.
+        """
+        if self._full is None:
+            return False
+        self._array.write(*self._full)
+        self._position += 1
+        self._waiting, self._full = "", None
+        return True
 
     def _execute(self, op: txn.Operation | lx6.Operation) -> bool:
         match op:
@@ -123,7 +139,9 @@ class Controller:
         channel = self._array.start_queue(address)
         if channel is not None and channel.full:
             self._waiting = f"room in the start queue of {channel.name}"
+            self._full = address, value
             return False
+        self._full = None
         self._array.write(address, value)
         return True
 

@@ -216,7 +216,7 @@ class Machine:
                 if controller.done:
                     return
                 moved |= array.round(limits)
-                if not moved:
+                if not moved and not controller.lose_task():
                     raise deadlock(array, controller.waiting, controller.tokens)
                 limits.check(array.steps)
         except EmulationError as error:

@@ -45,6 +45,28 @@ def test_a_full_start_queue_makes_the_stream_wait() -> None:
     run(design, ddr, ddr.add(ramp(4)), ddr.add(words([0] * 4)))
 
 
+def test_a_start_queue_that_stays_full_loses_tasks() -> None:
+    """Seven tasks of a channel that waits for its lock: one runs, four wait, and the last two are lost. The
+    stream gives the lock only after it has queued them all."""
+    design, ddr = Design(), Ddr()
+    through_shim(design)
+    memtile_buffer(design, 4)
+    design.transfer(S2MM, 1, 20)
+    design.transfer(MM2S, 0, 4, acquire_enable=True, acquire_lock=2, acquire_value=-1)
+    for _ in range(6):
+        design.push(MM2S, 0, 2)
+    since = len(design.commands)
+    design.lock(shim(), 2, 7)
+    design.in_stream(since)
+    design.sync()
+    got = ddr.add(words([0] * 20))
+    made = machine(design, ddr)
+    report = made.run(design.stream, [ddr.add(ramp(4)), got])
+    assert ddr.get(got).tolist() == 5 * [1, 2, 3, 4]
+    assert report.warnings == ("shim (0,0) MM2S 0: its start queue was full, a task was lost (2 times)",)
+    assert made.array.read(shim().address(0x14020)) == 2
+
+
 def test_a_deadlock_names_who_waits_for_what_and_the_circle() -> None:
     """Two channels of a memory tile, each holding the lock that the other wants."""
     design, ddr = Design(), Ddr()

@@ -1,5 +1,6 @@
 """The built-in AIE2 backend: a dispatch to an xclbin and its instruction stream.
 
+normalise normal_form.py   the same with fewer kinds of op; sums of bf16 are kept in f32
 match     matching.py      what does the dispatch compute? (problem.py)
 tile      tiling.py        which tile, in which form does each operand travel? (boxes.py, transfers.py)
 lower     lowering.py      core program (matmul_program.py, fill_program.py), buffers, locks, BDs, tasks
@@ -24,6 +25,7 @@ from ..npu.topology import COMPUTE_ROWS
 from ..program import Artifact, Dispatch
 from .lowering import Lowered, lower
 from .matching import match
+from .normal_form import normalised
 from .options import CompileOptions
 from .packaging import package
 from .stage_lowering import lower_stages
@@ -40,7 +42,7 @@ def compile_dispatch(dispatch: Dispatch, options: CompileOptions) -> Artifact:
     Raises UnsupportedOp for what this backend cannot lower, UsageError for options that make no sense.
     """
     _check(options)
-    return package(dispatch, _lowered(dispatch, options), options)
+    return package(dispatch, _lowered(normalised(dispatch), options), options)
 
 
 def _lowered(dispatch: Dispatch, options: CompileOptions) -> Lowered:

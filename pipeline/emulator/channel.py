@@ -18,7 +18,8 @@ from ..errors import EmulationError
 from ..npu.descriptors import BufferDescriptor
 from ..npu.limits import TASK_QUEUE_DEPTH, WORD_BYTES, usable_descriptors
 from ..npu.topology import Direction
-from .addressing import Pattern, pattern_of
+from .addressing import Pattern, Piece, pattern_of
+from .compression import GROUP_WORDS, Unpacker, compress
 from .fabric import Active, Outlet
 from .locks import LockBank, signed_request, wanted
 from .memory import Store
@@ -55,6 +56,7 @@ class Channel(Active):
         self.controller = 0
         self.finish_on_tlast = False
         self.out_of_order = False
+        self.compression = False
         self.bd: BufferDescriptor | None = None
         self.number = 0
         # for estimates, limits and reports
@@ -68,6 +70,10 @@ class Channel(Active):
         self._pattern = Pattern(0, ((0, 1),))
         self._base = 0
         self._done = 0
+        self._packed: Words | None = None
+        """What it sends for a BD that it compresses."""
+        self._unpacker: Unpacker | None = None
+        """Of a BD that it decompresses."""
         self._parked = False
         """It waits for a lock, whose bank tells it of changes."""
         self._stuck = False
@@ -130,7 +136,10 @@ class Channel(Active):
     def _needed(self) -> int:
         if self.finish_on_tlast and self.fifo.packets:
             return 0
-        return min(self._pattern.length - self._done, SLICE_WORDS)
+        left = self._pattern.length - self._done
+        if left and self._unpacker is not None:
+            return self._unpacker.wanted
+        return min(left, SLICE_WORDS)
 
     # ----------------------------------------------------------------- moving
 
@@ -215,8 +224,6 @@ class Channel(Active):
         self.bd = bd = self.host.descriptor(number)
         if not bd.valid:
             raise self._error(f"BD {number} was started and is not valid", "bad-bd")
-        if bd.compression:
-            raise self._error(f"BD {number} asks for compression, which is not emulated", "unsupported")
         try:
             self._pattern = pattern_of(bd, padded=self.direction is Direction.MM2S)
         except ValueError as error:
@@ -226,10 +233,31 @@ class Channel(Active):
         if bd.iteration_wrap > 1:
             self.host.iterate(number, 0 if following >= bd.iteration_wrap else following)
         self._done = 0
+        self._packed = self._unpacker = None
         self.state = State.ACQUIRE if bd.acquire_enable else self._after_acquire(bd)
 
     def _after_acquire(self, bd: BufferDescriptor) -> State:
+        if bd.compression and self.compression:
+            self._begin_compression()
         return State.HEADER if bd.packet_enable and self.direction is Direction.MM2S else State.TRANSFER
+
+    def _begin_compression(self) -> None:
+        length = self._pattern.length
+        if length % GROUP_WORDS:
+            what = f"(de)compresses {length} words; only multiples of {GROUP_WORDS} are emulated"
+            raise self._error(f"BD {self.number} {what}", "unsupported")
+        if self.direction is Direction.S2MM:
+            self._unpacker = Unpacker()
+        elif length:
+            self.host.fabric.checks.dma = self
+            self._packed = compress(self._gather(self._pattern.piece(self._base, 0, length)))
+            self._pattern = Pattern(self._packed.size, ((0, 1),))
+
+    def _gather(self, piece: Piece) -> Words:
+        try:
+            return self._store.gather(piece)
+        except EmulationError as error:
+            raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
 
     def _acquire(self) -> bool:
         bd = self._current()
@@ -273,12 +301,12 @@ class Channel(Active):
         if count == 0:
             return False
         self.host.fabric.checks.dma = self
-        try:
-            words = self._store.gather(self._pattern.piece(self._base, self._done, count))
-        except EmulationError as error:
-            raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
+        if self._packed is None:
+            words = self._gather(self._pattern.piece(self._base, self._done, count))
+        else:
+            words = self._packed[self._done : self._done + count]
         self._stuck = count == room and count < left
-        self._count(count, route.ready_time())
+        self._count(count, count, route.ready_time())
         route.push(words, count == left and not self._current().tlast_suppress, self._stamp())
         return True
 
@@ -288,25 +316,29 @@ class Channel(Active):
             return self._finish()
         if not self.fifo.count:
             return False
-        words, last, time = self.fifo.take(left)
+        unpacker = self._unpacker
+        words, last, time = self.fifo.take(left if unpacker is None else unpacker.wanted)
         self._learn_from(time)
         self.host.fabric.checks.dma = self
+        stored = words if unpacker is None else unpacker.put(words)
         try:
-            self._store.scatter(self._pattern.piece(self._base, self._done, words.size), words)
+            if stored.size:
+                self._store.scatter(self._pattern.piece(self._base, self._done, stored.size), stored)
         except EmulationError as error:
             raise self._error(f"BD {self.number}: {error.message}", error.kind) from error
-        self._count(words.size, time - words.size)
+        self._count(words.size, stored.size, time - words.size)
         if last and self.finish_on_tlast:
             return self._finish()
-        self._stuck = not self.fifo.count and words.size < left
+        self._stuck = not self.fifo.count and self._done < self._pattern.length
         return True
 
-    def _count(self, words: int, start: int) -> None:
+    def _count(self, words: int, done: int, start: int) -> None:
+        """`words` of the stream moved, `done` words of the BD with them."""
         self._wait(start, "stream", "waits for its stream")
         self.time += words
         self.cycles.words += words
         self.steps += 1 + words // SLICE_WORDS
-        self._done += words
+        self._done += done
 
     def _finish(self) -> bool:
         """The BD's last word is through."""

@@ -308,8 +308,9 @@ class Tile:
         channel.controller = fields["CONTROLLER_ID"]
         channel.finish_on_tlast = bool(fields.get("FOT_MODE", 0))
         channel.out_of_order = bool(fields.get("ENABLE_OUT_OF_ORDER", 0))
-        if fields.get("COMPRESSION_ENABLE", 0) or fields.get("DECOMPRESSION_ENABLE", 0):
-            self._warn(f"{channel.name}: (de)compression is not emulated")
+        channel.compression = bool(
+            fields.get("COMPRESSION_ENABLE", 0) or fields.get("DECOMPRESSION_ENABLE", 0)
+        )
         reset = bool(fields.get("RESET", 0))
         if reset and not channel.held:
             channel.reset()

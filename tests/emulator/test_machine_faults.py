@@ -133,7 +133,6 @@ def test_a_bd_that_leaves_its_buffer_is_an_error_with_channel_bd_and_address() -
     ("change", "kind", "message"),
     [
         ({"valid": False}, "bad-bd", "BD 0 was started and is not valid"),
-        ({"compression": True}, "unsupported", "compression"),
         ({"address": 0x180000}, "out-of-range", "neighbour that the array does not have"),
         ({"acquire_enable": True, "acquire_lock": 3}, "bad-lock", "lock 3 belongs to a neighbour"),
         ({"zeros_before": (0, 0, 1)}, "bad-bd", "padding of D2 needs a wrap of D1"),

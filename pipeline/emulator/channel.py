@@ -21,7 +21,7 @@ from ..npu.topology import Direction
 from .addressing import Pattern, Piece, pattern_of
 from .compression import GROUP_WORDS, Unpacker, compress
 from .fabric import Active, Outlet
-from .locks import LockBank, signed_request, wanted
+from .locks import LockBank, taken, wanted
 from .memory import Store
 from .packets import Token, out_of_order_id, packet_header
 from .races import Clock
@@ -274,7 +274,7 @@ class Channel(Active):
         self.time += 1
         self.cycles.requests += 1
         if fabric.trace is not None:
-            fabric.trace.lock(bank.tile, lock, self.time, -abs(signed_request(bd.acquire_value)))
+            fabric.trace.lock(bank.tile, lock, self.time, -taken(bd.acquire_value))
         self.state = self._after_acquire(bd)
         return True
 

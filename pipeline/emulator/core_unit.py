@@ -33,7 +33,7 @@ from .core.port import CoreStop, ProcessorBus
 from .core_input import CoreInput
 from .engine import CoreEngine, CoreWatch
 from .fabric import Fabric, Outlet
-from .locks import LockBank, signed_request, wanted
+from .locks import LockBank, taken, wanted
 from .races import Actor
 from .streams import Stamp
 from .trace import Trace, bundle_text
@@ -260,7 +260,7 @@ class CoreUnit:
             checks.races.acquired(self.name, (bank.tile, number))
         self._wait_until(granted, "lock", f"waits for lock {number} of {bank.tile}")
         if trace is not None:
-            trace.lock(bank.tile, number, self.time, -abs(signed_request(value)))
+            trace.lock(bank.tile, number, self.time, -taken(value))
         self.moved = True
         return True
 

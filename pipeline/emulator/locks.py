@@ -1,8 +1,12 @@
 """The locks of a tile: counters that cores and DMAs take from and add to.
 
 A value is 0 to 63 (six bits of LOCK_VALUE). A request carries a signed 7-bit value: an acquire of -n waits
-for at least n and subtracts n, one of n waits for exactly n and subtracts n; a release adds. What would
+for at least n and subtracts n, one of n waits for exactly n and leaves it; a release adds. What would
 leave the range is clamped, and shown in LOCKS_OVERFLOW / LOCKS_UNDERFLOW (aie-rt; facts/emulation.md).
+
+That an exact acquire takes nothing is what designs that run on hardware need: in mlir-aie a core waits for
+its barrier to be 1, reads its parameters and adds 1, so that it next waits until the instruction stream has
+set 1 again (ml/scale_shift, which does so twice in a run; a comment of matrix_multiplication/whole_array).
 """
 
 from __future__ import annotations
@@ -90,14 +94,14 @@ class LockBank:
         """Tries. When granted, the time from which on it could have been; else None."""
         if not self.grants(lock, value):
             return None
-        view, at, count = self._view, lock * LOCK_CELLS, abs(signed_request(value))
+        view, at, count = self._view, lock * LOCK_CELLS, taken(value)
         first = view[at + LOCK_FIRST]
         time = 0
-        for unit in range(first, first + count):
+        for unit in range(first, first + abs(signed_request(value))):
             time = max(time, view[at + LOCK_RING + unit % LOCK_TIMES])
         view[at + LOCK_VALUE] -= count
         view[at + LOCK_FIRST] = (first + count) % LOCK_TIMES
-        if self.waiting:
+        if self.waiting and count:
             self.tell()
         return time
 
@@ -121,6 +125,11 @@ class LockBank:
         view[at + LOCK_VALUE] = value
         if self.waiting:
             self.tell()
+
+
+def taken(value: int) -> int:
+    """What an acquire with this request subtracts."""
+    return max(-signed_request(value), 0)
 
 
 def wanted(value: int) -> str:

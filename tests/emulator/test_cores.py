@@ -183,7 +183,7 @@ def test_a_core_reaches_memories_and_locks_on_four_sides() -> None:
 
     def program(_port: CorePort, memories: Memories) -> Program:
         for number in range(4):
-            yield "acquire", 16 * number + 2 + number, 1
+            yield "acquire", 16 * number + 2 + number, -1
             memories[number][0] = 40 + number
             yield "release", 16 * number + 8, 3
 

@@ -35,9 +35,11 @@ def pipeline(*, condition: int = 1, exact: bool = False) -> Design:
     filled: dict[str, Any] = {"acquire_enable": True, "acquire_value": -1, "release_value": 1}
     design.bd(LOWER, 0, BufferDescriptor(0x400, 4, acquire_lock=0, release_lock=1, next_bd=0, **filled))
     design.start(LOWER, S2MM, 0, 0)
+    # an exact acquire leaves the lock as it was, so the core takes what it saw
+    full = (*acquire(OWN_LOCK + 1, 1), *release(OWN_LOCK + 1, -1)) if exact else acquire(OWN_LOCK + 1)
     program(
         design, LOWER, f"mova r10, #{ROUNDS}", f"mova r26, #{condition}", "round:",
-        *acquire(OWN_LOCK + 1, 1 if exact else -1), *load(OWN_MEMORY + 0x400), f"mova r11, #{WORDS}", "word:",
+        *full, *load(OWN_MEMORY + 0x400), f"mova r11, #{WORDS}", "word:",
         "mov ms, r0", "add r0, r0, #3", "add r11, r11, #-1", "jnz r11, word",
         "mova r15, #1", f"rel.cond #{OWN_LOCK + 9}, r15, r26", "event #1",
         "add r10, r10, #-1", "jnz r10, round", "mov.tlast ms, r0",

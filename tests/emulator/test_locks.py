@@ -16,9 +16,21 @@ def bank(value: int) -> tuple[LockBank, list[str]]:
 
 @pytest.mark.parametrize(
     ("held", "request_", "left"),
-    [(2, -1, 1), (2, -2, 0), (2, -3, None), (0, -1, None), (2, 2, 0), (2, 1, None), (0, 0, 0), (63, -63, 0)],
+    [
+        (2, -1, 1),
+        (2, -2, 0),
+        (2, -3, None),
+        (0, -1, None),
+        (2, 2, 2),
+        (2, 1, None),
+        (0, 0, 0),
+        (63, -63, 0),
+        (63, 63, 63),
+    ],
 )
-def test_negative_is_at_least_and_positive_is_exactly(held: int, request_: int, left: int | None) -> None:
+def test_negative_takes_at_least_and_positive_sees_exactly(
+    held: int, request_: int, left: int | None
+) -> None:
     made, _ = bank(held)
     granted = made.acquire(3, request_)
     assert (granted is None) == (left is None)

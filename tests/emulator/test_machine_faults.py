@@ -296,6 +296,8 @@ def test_a_poll_waits_for_the_array_and_a_lock_request_is_a_read() -> None:
     made = machine(design, ddr)
     made.run(design.stream, [ddr.add(ramp(8))])
     assert made.array.read(memtile().address(0xC0050)) == 0
+    exactly_none = memtile().address(0xD0000 + 0x400 * 5 + 0x200)
+    made.run(txn.Transaction((txn.MaskPoll(exactly_none, 1, 1),) * 2), [])
     with pytest.raises(EmulationError, match="waits for register 0xd17fc of memory tile"):
         made.run(txn.Transaction((txn.MaskPoll(request, 1, 1),)), [])
 

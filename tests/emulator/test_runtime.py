@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from aiepipe.formats.cdo import DmaWrite, Write
 from aiepipe.npu.registers import register
 
 from .core.bench import ENGINES, Engine
-from .designs import MM2S, OWN, S2MM, Ddr, Design, compute, dma, memtile, memtile_bd, south, words
+from .designs import MM2S, OWN, S2MM, Ddr, Design, compute, dma, memtile, memtile_bd, north, south, words
 from .programs import OWN_MEMORY, acquire, load, program, release, store
 from .test_machine import ramp, through_shim
 
@@ -48,6 +50,65 @@ def test_a_parameter_that_the_stream_writes_reaches_the_core_with_its_lock(engin
         report = made.run(txn.Transaction(ops), [])
         assert report.settled
         assert stored(made, 0x500 + 4 * number) == 2 * value
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_barrier_lets_a_core_go_once_each_time_that_the_stream_sets_it(engine: Engine) -> None:
+    """As mlir-aie's WorkerRuntimeBarrier does it in ml/scale_shift, whose second pass else has the parameters
+    of the first: the core waits for exactly 1, which stays, and adds 1 when it is through."""
+    design = Design()
+    program(
+        design, compute(),
+        "movxm p2, #0x70500",
+        "again:",
+        *acquire(48, 1), *load(OWN_MEMORY + PARAMETER), "add r0, r0, r0", "st r0, [p2], #4",
+        *release(48), *release(49),
+        "j #again", *["nopx"] * 5,
+    )  # fmt: skip
+    made = Machine(1, Ddr(), engine=engine, check=True)
+    made.load(design.cdo)
+    lock = compute().address(register(compute().kind, "LOCK_VALUE").at(0))
+    values = [(21, 22), (1 << 20, 3)]
+    for run, pair in enumerate(values):
+        ops: list[txn.Operation] = []
+        for number, value in enumerate(pair):
+            ops += [
+                txn.Write32(compute().address(PARAMETER), value),
+                txn.Write32(lock, 1),
+                Design.poll(lock + 0x10, 2 * run + number + 1, 0x3F),
+            ]
+        report = made.run(txn.Transaction(tuple(ops)), [])
+        assert report.settled
+        assert {finding.kind for finding in report.findings} <= {"lock-left"}
+        assert made.array.tiles[compute()].locks.values[:2] == [2, 2 * run + 2]
+        assert [stored(made, 0x500 + 8 * run + 4 * number) for number in range(2)] == [2 * v for v in pair]
+
+
+def test_two_channels_take_turns_at_a_buffer_by_exact_acquires() -> None:
+    """mlir-aie's double pump: whose turn it is, is lock 1 (0 for the first); who has it sees lock 0 at 1, and
+    hands on by BDs of no words that add 1 or -1."""
+    design, ddr = Design(), Ddr()
+    turn, sent = 64 + 1, 64 + 2
+    for channel in (0, 1):
+        design.shim_in(0, channel, north(channel))
+        design.connect(memtile(), south(channel), dma(channel))
+        waits: dict[str, Any] = {"acquire_enable": True, "acquire_lock": turn, "acquire_value": channel}
+        first = 24 * channel
+        after = {"release_lock": sent, "release_value": 1}
+        design.bd(memtile(), first, memtile_bd(OWN + 64 * channel, 16, **waits, **after, next_bd=first + 1))
+        handed: dict[str, Any] = {"release_lock": turn, "release_value": 1 - 2 * channel}
+        design.bd(memtile(), first + 1, memtile_bd(OWN, 0, **handed, next_bd=first))
+        design.start(memtile(), S2MM, channel, first)
+    design.transfer(MM2S, 0, 48, channel=0)
+    design.transfer(MM2S, 0, 48, channel=1)
+    lock = memtile().address(register(memtile().kind, "LOCK_VALUE").at(0))
+    design.ops.append(Design.poll(lock + 0x20, 6, 0x3F))
+    made = Machine(1, ddr)
+    made.load(design.cdo)
+    report = made.run(design.stream, [ddr.add(ramp(48))])
+    assert report.settled
+    assert report.warnings == ()
+    assert made.array.tiles[memtile()].locks.values[1:3] == [0, 6]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

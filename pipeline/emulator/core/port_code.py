@@ -128,9 +128,10 @@ unit:
   %more = add i64 %i, 1
   br label %next
 done:
-  %left = sub i64 %have, %n
+  %taken = select i1 %least, i64 %n, i64 0
+  %left = sub i64 %have, %taken
   store i64 %left, ptr %cell
-  %moved = add i64 %head, %n
+  %moved = add i64 %head, %taken
   %wrapped = and i64 %moved, {LOCK_TIMES - 1}
   store i64 %wrapped, ptr %firstplace
   %waited = sub i64 %latest, %now

@@ -4,6 +4,8 @@ A step's transfers into the core are one chain of BDs on the shim and one in the
 on the way out. Steps take turns over the lanes (stage_lanes.py), and in each lane with two sets of BDs and
 two frames; before a step the results of the lane's last but one are waited for (of the last one, where
 results are merged), so that all that it used is free again. BDs that are as they were are not written again.
+Where a step loads nothing, the stream releases the lock that the core waits for: its value is written, which
+adds to nothing, so that here, too, the last step's results are waited for.
 """
 
 from __future__ import annotations
@@ -84,17 +86,21 @@ class _LaneEmitter:
 
     def step(self, number: int, step: Step, *, last: bool) -> None:
         tiling = self.control.tiling
-        while self.under_way >= (1 if tiling.serial else FRAME_SLOTS):
+        transfers = step_transfers(tiling, step)
+        while self.under_way >= (1 if tiling.serial or not transfers.arriving else FRAME_SLOTS):
             self._wait()
         slot = number % FRAME_SLOTS
-        transfers = step_transfers(tiling, step)
         self._frame(slot, step, following=0 if last else (slot + 1) % FRAME_SLOTS)
         first, leaving = slot * TRANSFERS_MAXIMUM, len(transfers.leaving)
+        first_of_shim = self.lane.first_descriptor + slot * self.lane.slot_descriptors
         self._core_chain(transfers.leaving, first, Direction.MM2S, (OUT_FULL, OUT_FREE))
-        self._core_chain(transfers.arriving, first + leaving, Direction.S2MM, (IN_FREE, IN_FULL))
-        first = self.lane.first_descriptor + slot * self.lane.slot_descriptors
-        self._shim_chain(transfers.leaving, first, Direction.S2MM, token=True)
-        self._shim_chain(transfers.arriving, first + leaving, Direction.MM2S, token=False)
+        if transfers.arriving:
+            self._core_chain(transfers.arriving, first + leaving, Direction.S2MM, (IN_FREE, IN_FULL))
+        else:
+            self._release_frame()
+        self._shim_chain(transfers.leaving, first_of_shim, Direction.S2MM, token=True)
+        if transfers.arriving:
+            self._shim_chain(transfers.arriving, first_of_shim + leaving, Direction.MM2S, token=False)
         self.under_way += 1
 
     def finish(self) -> None:
@@ -113,6 +119,11 @@ class _LaneEmitter:
         words = [*self.control.frame.values(step, skips), frame_address(following)]
         address = self.lane.core.address(frame_address(slot) - OWN_DATA_BASE)
         self._block(address, tuple(word & 0xFFFFFFFF for word in words))
+
+    def _release_frame(self) -> None:
+        lock = register(TileKind.COMPUTE, "LOCK_VALUE")
+        value = lock.encode(LOCK_VALUE=1)
+        self.operations.append(Write32(self.lane.core.address(lock.at(IN_FULL)), value))
 
     def _core_chain(
         self,

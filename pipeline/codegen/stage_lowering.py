@@ -32,7 +32,7 @@ def lower_stages(staged: Staged, *, cores: int = 1, grid: tuple[int, int] | None
     tiling = choose_tiles(staged, lambda found: len(lanes(found, cores, grid)))
     used = lanes(tiling, cores, grid)
     arrivals = arrival_count(tiling)
-    if not 1 <= arrivals <= TRANSFERS_MAXIMUM - len(staged.stores):
+    if arrivals > TRANSFERS_MAXIMUM - len(staged.stores):
         raise _too_many(tiling, arrivals)
     program = stage_program(tiling, arrivals)
     core = TileDesign(
@@ -64,14 +64,10 @@ def _data(tiling: StageTiling) -> Iterator[tuple[int, bytes]]:
 
 def _too_many(tiling: StageTiling, arrivals: int) -> UnsupportedOp:
     stage = tiling.staged.stages[-1]
-    if not arrivals:
-        what, remedy = "it reads no tensor", "compute it on the host"
-    else:
-        what = f"{arrivals} transfers in and {len(tiling.staged.stores)} out per tile"
-        remedy = f"use at most {TRANSFERS_MAXIMUM} tensors in one fused op"
     return UnsupportedOp(
-        f"the built-in backend cannot lower {stage.op} of {tiling.staged.name}: {what}",
+        f"the built-in backend cannot lower {stage.op} of {tiling.staged.name}: {arrivals} transfers in and "
+        f"{len(tiling.staged.stores)} out per tile",
         location=stage.location,
-        remedy=remedy,
+        remedy=f"use at most {TRANSFERS_MAXIMUM} tensors in one fused op",
         op=stage.op,
     )

@@ -18,7 +18,8 @@ from .stage_registers import FRAME_POINTER, SCRATCH, TooFewRegisters
 from .stage_tiling import FRAME_WORDS, StageTiling
 
 IN_FREE, IN_FULL, OUT_FREE, OUT_FULL = range(4)
-"""The core's locks: loaded tensors, results; each counts tensors."""
+"""The core's locks: loaded tensors, results; each counts tensors. Where nothing is loaded, the stream releases
+IN_FULL once a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def _whole(tiling: StageTiling, arrivals: int, body: list[ProgramStatement]) -> 
     yield Statement(f"movi {FRAME_POINTER}, #{frame_address(0)}", "first frame")
     yield Label("step")
     for lock, count, what in (
-        (IN_FULL, arrivals, "wait for the tensors"),
+        (IN_FULL, max(arrivals, 1), "wait for the tensors" if arrivals else "wait for the frame"),
         (OUT_FREE, results, "wait for room for the results"),
     ):
         yield Statement(f"movi {SCRATCH}, #{-count}", "")
@@ -65,8 +66,9 @@ def _whole(tiling: StageTiling, arrivals: int, body: list[ProgramStatement]) -> 
         (IN_FREE, arrivals, "the tensors may be overwritten"),
         (OUT_FULL, results, "the results are complete"),
     ):
-        yield Statement(f"movi {SCRATCH}, #{count}", "")
-        yield Statement(f"rel #{OWN_LOCK_BASE + lock}, {SCRATCH}", what)
+        if count:
+            yield Statement(f"movi {SCRATCH}, #{count}", "")
+            yield Statement(f"rel #{OWN_LOCK_BASE + lock}, {SCRATCH}", what)
     yield Statement("j step", "")
 
 

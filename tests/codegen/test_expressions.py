@@ -114,6 +114,30 @@ def test_divisions(x: int, y: int, bits: int) -> None:
         assert word & mask == want & mask, name
 
 
+U32 = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(U32, st.integers(1, 2**32 - 1) | st.integers(1, 40))
+def test_divisions_in_64_bits_of_what_fits_into_32(x: int, y: int) -> None:
+    """As of indices: their upper words are known to be 0, here by an extension."""
+    for name, want in (
+        ("arith.divsi", x // y),
+        ("arith.divui", x // y),
+        ("arith.remsi", x % y),
+        ("arith.remui", x % y),
+        ("arith.floordivsi", x // y),
+        ("arith.ceildivsi", -(-x // y)),
+    ):
+        ops = (
+            ScalarOp("arith.extui", (0,), "i64"),
+            ScalarOp("arith.extui", (1,), "i64"),
+            ScalarOp(name, (3, 4), "i64"),
+        )
+        low, high = evaluated(body_graph(ScalarBody(("i32", "i32", "i64"), ops, (5,))), [x, y, 0, 0])[0]
+        assert (low & 0xFFFFFFFF, high) == (want, 0), name
+
+
 I64 = st.integers(-(2**63), 2**63 - 1)
 
 

@@ -5,6 +5,8 @@ All run with the emulator's checks: nothing reads what nobody wrote, nothing rac
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,6 +137,32 @@ def test_divisions_by_a_constant(name: str, element: str) -> None:
     ops = (ScalarOp("arith.constant", (), element, {"value": data}), ScalarOp(name, (0, 2), element))
     body = ScalarBody((element, element), ops, (3,))
     check_elementwise(generic((40,), [Operand(element, (0,))], [Operand(element, (0,))], body), body)
+
+
+# --------------------------------------------------------------------------- nothing is loaded
+
+
+@pytest.mark.parametrize("shape", [(1,), (35,), (4001,), (5, 7), (3, 4, 5, 6), (300, 40)], ids=str)
+@pytest.mark.parametrize(("element", "cores"), [("i8", 1), ("i32", 1), ("i32", 8), ("i64", 3)])
+def test_what_reads_no_tensor(shape: tuple[int, ...], element: str, cores: int) -> None:
+    """Sums of the loops' indices: nothing arrives that could tell the core to begin."""
+    dims = tuple(range(len(shape)))
+    ops = [ScalarOp("linalg.index", (), "index", {"dim": d}) for d in dims]
+    values = [1]  # the init comes first, then the ops
+    for d in dims[1:]:
+        values.append(1 + len(ops))
+        ops.append(ScalarOp("arith.addi", (values[-2], 1 + d), "index"))
+    ops.append(ScalarOp("arith.index_cast", (values[-1],), "i32" if element == "i8" else element))
+    if element == "i8":
+        ops.append(ScalarOp("arith.trunci", (len(ops),), "i8"))
+    body = ScalarBody((element,), tuple(ops), (len(ops),))
+    dispatch = generic(shape, [], [Operand(element, dims)], body)
+    dtype: np.dtype[Any] = dtypes.numpy_dtype(element)
+    want = np.indices(shape).sum(0).astype(dtype)
+    artifact = compile_dispatch(dispatch, CompileOptions(cores=cores))
+    found = execute(artifact, [np.zeros(shape, dtype)], repeat=2, check=True)
+    for (result,) in found.runs:
+        np.testing.assert_array_equal(result, want)
 
 
 # --------------------------------------------------------------------------- accesses

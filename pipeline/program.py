@@ -122,8 +122,8 @@ class TensorOp:
     "splat" is True); iree_tensor_ext.dispatch.tensor.load/store "binding", "offsets", "sizes", "strides"
     (ints); tensor.extract_slice/insert_slice the last three; tensor.pad "low", "high" (operands: source,
     padding); tensor.concat "dim"; expand/collapse_shape need only the result type. An op that we do not
-    read has the attribute "unread": True; `inner` are the ops in its regions (scf.if, scf.for), as far as
-    they can be read.
+    read has the attribute "unread": True (and, of a linalg op, what in its body is why as "unread_op");
+    `inner` are the ops in its regions (scf.if, scf.for), as far as they can be read.
     """
 
     name: str

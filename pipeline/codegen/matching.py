@@ -17,7 +17,7 @@ from . import scalar_body
 from .expressions.bodies import body_graph
 from .expressions.typed import Inexpressible
 from .problem import Constant, Contraction, Epilogue, Fill, Nothing, Operand, Problem, View
-from .views import REMEDY, Views
+from .views import Views
 
 OPERAND_ELEMENTS = {"i32": ("i8", "i16", "i32"), "f32": ("bf16",)}
 """Of a contraction, by the element of its result."""
@@ -36,7 +36,7 @@ class _Matcher(Views):
             raise UnsupportedOp(
                 f"{self.dispatch.name} stores {len(stores)} results; the built-in backend lowers one",
                 location=self.dispatch.location,
-                remedy=REMEDY,
+                remedy=self.lowered_here(),
                 op=stores[0].name if stores else "dispatch",
             )
         store = stores[0]
@@ -136,7 +136,7 @@ class _Matcher(Views):
         try:
             body = body_graph(structured.body)
         except Inexpressible as reason:
-            raise self.unsupported(op, str(reason)) from reason
+            raise self.unsupported(op, str(reason), scalar=reason.op, elements=reason.elements) from reason
         # loop of the op -> loop of the contraction, through the dimensions of the sums
         loops = {
             mine.dim: theirs.dim

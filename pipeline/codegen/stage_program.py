@@ -18,8 +18,8 @@ from .stage_registers import FRAME_POINTER, SCRATCH, TooFewRegisters
 from .stage_tiling import FRAME_WORDS, StageTiling
 
 IN_FREE, IN_FULL, OUT_FREE, OUT_FULL = range(4)
-"""The core's locks: loaded tensors, results; each counts tensors. Where nothing is loaded, the stream releases
-IN_FULL once a step."""
+"""The core's locks: loaded tensors, results; each counts tensors. Where nothing is loaded, the stream
+releases IN_FULL once a step."""
 
 
 @dataclass(frozen=True, slots=True)

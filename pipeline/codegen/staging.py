@@ -7,7 +7,6 @@ alike. What is not a tensor in memory, a constant or a linalg op is an Unsupport
 from __future__ import annotations
 
 from .. import dtypes
-from ..errors import UnsupportedOp
 from ..program import AffineResult, Dispatch, ScalarBody, Structured, TensorOp, TensorType
 from .expressions.bodies import BodyGraph, body_graph
 from .expressions.typed import Inexpressible, is_known, known_ops
@@ -24,22 +23,6 @@ def stage(dispatch: Dispatch) -> Staged | None:
     return _Stager(dispatch).staged()
 
 
-def remedy() -> str:
-    """What can be lowered, in one sentence."""
-    return (
-        "the built-in backend lowers linalg ops on tensors of i1, i8, i16, i32, i64, bf16 and f32 whose "
-        f"bodies are made of {', '.join(known_ops())}; give other ops to another backend (--backend)"
-    )
-
-
-_ADVICE = (
-    (" of type f16", "compute in bf16 or f32: the chip has no f16"),
-    ("linalg.softmax", "write it out: its maxima and sums are lowered, its exp is not"),
-    ("a division in 64 bits", "divide in i32 where the values fit, or shift by a power of two"),
-)
-"""What to write instead, by what the error says."""
-
-
 class _Stager(Views):
     def __init__(self, dispatch: Dispatch) -> None:
         super().__init__(dispatch)
@@ -48,6 +31,12 @@ class _Stager(Views):
         self.stores: list[Store] = []
         self.computed: dict[str, int] = {}
         self.seen: dict[tuple[str, Map, tuple[int, ...]], int] = {}
+
+    def lowered_here(self) -> str:
+        return (
+            "the built-in backend lowers linalg ops on tensors of i1, i8, i16, i32, i64, bf16 and f32 whose "
+            f"bodies are made of {', '.join(known_ops())}; give other ops to another backend (--backend)"
+        )
 
     def staged(self) -> Staged | None:
         for op in self.dispatch.ops:
@@ -155,7 +144,7 @@ class _Stager(Views):
         try:
             return body_graph(body)
         except Inexpressible as reason:
-            raise self.refused(op, str(reason)) from reason
+            raise self.unsupported(op, str(reason), scalar=reason.op, elements=reason.elements) from reason
 
     def new_tensor(self, op: TensorOp, type_: TensorType) -> int:
         self.tensors.append(Tensor(type_.shape, type_.element, self.element_bytes(op, type_.element)))
@@ -164,7 +153,7 @@ class _Stager(Views):
     def element_bytes(self, op: TensorOp, element: str) -> int:
         bits = dtypes.storage_bits(element) if dtypes.is_known(element) else 1
         if bits % 8 or not is_known(element):
-            raise self.refused(op, f"elements of {element}")
+            raise self.unsupported(op, f"elements of {element}", elements=(element,))
         return bits // 8
 
     # ----------------------------------------------------------------- accesses
@@ -194,14 +183,8 @@ class _Stager(Views):
         producer = self.producer(value, user)
         view = None if producer.structured is not None else self.view(value, user)
         if view is None:
-            raise self.refused(producer, "")
+            raise self.unsupported(producer)
         return view
-
-    def refused(self, op: TensorOp, what: str) -> UnsupportedOp:
-        error = self.unsupported(op, what)
-        advice = [text for sign, text in _ADVICE if sign in str(error)]
-        error.remedy = "; ".join([*advice, remedy()])
-        return error
 
 
 def _shape(op: TensorOp) -> tuple[int, ...]:

@@ -11,8 +11,9 @@ from ..errors import UnsupportedOp
 from ..program import AffineResult, Dispatch, Structured, TensorOp, TensorType
 from . import scalar_body
 from .problem import View
+from .remedies import remedies
 
-REMEDY = (
+CONTRACTIONS = (
     "the built-in backend lowers contractions (matmul, batch_matmul, matvec, or a linalg.generic that "
     "multiplies and adds) of i8, i16 and i32 operands into i32, or of bf16 operands into f32, begun with a "
     "fill or an accumulator; and "
@@ -22,6 +23,10 @@ REMEDY = (
 
 class Views:
     """Looks at values of `dispatch` from the ops that make them."""
+
+    def lowered_here(self) -> str:
+        """What can be lowered, in one sentence: the end of each remedy."""
+        return CONTRACTIONS
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
@@ -176,7 +181,17 @@ class Views:
             raise self.unsupported(op)
         return values
 
-    def unsupported(self, op: TensorOp, what: str = "") -> UnsupportedOp:
+    def unsupported(
+        self, op: TensorOp, what: str = "", *, scalar: str | None = None, elements: tuple[str, ...] = ()
+    ) -> UnsupportedOp:
+        """The error for `op`: `what` is at fault, and of its body the op `scalar` on these `elements` (where
+        not given: the op itself, on those of its operands and results)."""
+        inside = op.attributes.get("unread_op")
+        if isinstance(inside, str):
+            scalar, what = scalar or inside, what or f"{inside} in its body is not lowered"
+        values = [self.types[value] for value in op.operands if value in self.types]
+        at_hand = elements or tuple(type_.element for type_ in (*values, *(r.type for r in op.results)))
+        advice = remedies(scalar or op.name, at_hand)
         operands = ", ".join(f"tensor<{self.types[value]}>" for value in op.operands if value in self.types)
         results = ", ".join(f"tensor<{result.type}>" for result in op.results)
         types = f"({operands}) -> ({results})" if results else f"({operands})"
@@ -184,7 +199,7 @@ class Views:
         return UnsupportedOp(
             f"the built-in backend cannot lower {op.name} {types}{detail}",
             location=op.location,
-            remedy=REMEDY,
+            remedy="; ".join((*advice, self.lowered_here())),
             op=op.name,
         )
 

@@ -249,7 +249,8 @@ class OpReader:
         body = BodyReader(op, self._captured)
         structured = read_structured(op, operands, body)
         if structured is None:
-            self.emit(op, [*op.operands], {"unread": True}, types)
+            why: dict[str, Attribute] = {} if body.strange is None else {"unread_op": body.strange}
+            self.emit(op, [*op.operands], {"unread": True, **why}, types)
             return
         inputs = [*op.operands][: len(op.operands) - len(op.results)]
         self.emit(op, [*inputs, *body.captured, *inits], {}, types)

@@ -26,11 +26,13 @@ def is_structured(op: Operation) -> bool:
 class BodyReader:
     """Reads the region of a linalg op; scalars from outside become constants or further inputs.
 
-    `captured` are the values that became inputs, to be put between the op's own inputs and its inits.
+    `captured` are the values that became inputs, to be put between the op's own inputs and its inits;
+    `strange` is the op that could not be read, if one could not.
     """
 
     def __init__(self, op: Operation, outside: Callable[[mlir.Value], Number | TensorType | None]) -> None:
         self.captured: list[mlir.Value] = []
+        self.strange: str | None = None
         self._op = op
         self._outside = outside
         self._index: dict[mlir.Value, int] = {}
@@ -58,6 +60,7 @@ class BodyReader:
         for scalar in inner[:-1]:
             read = self._scalar_op(scalar)
             if read is None:
+                self.strange = scalar.name
                 return None
             self._index[scalar.results[0]] = len(arguments) + len(ops)
             ops.append(read)
@@ -69,6 +72,7 @@ class BodyReader:
         constants: dict[mlir.Value, Number] = {}
         for scalar in inner:
             if scalar.regions:
+                self.strange = scalar.name
                 return None
             for value in scalar.operands:
                 if value in inside or value in constants or value in self.captured:
@@ -79,6 +83,7 @@ class BodyReader:
                 elif outside is not None and outside.shape == ():
                     self.captured.append(value)
                 else:
+                    self.strange = scalar.name
                     return None
             inside.update(scalar.results)
         return constants

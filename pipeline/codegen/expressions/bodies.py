@@ -89,14 +89,15 @@ def _applied(lower: Callable[[Call], Typed], name: str, call: Call) -> Typed:
         return lower(call)
     except Inexpressible as reason:
         types = ", ".join(elements)
-        raise Inexpressible(f"{name} ({types}) -> {call.element}: {reason}") from reason
+        what = f"{name} ({types}) -> {call.element}: {reason}"
+        raise Inexpressible(what, op=name, elements=(*elements, call.element)) from reason
 
 
 def _words(element: str, what: str) -> int:
     try:
         return word_count(element)
     except Inexpressible as reason:
-        raise Inexpressible(f"{what} of type {element}") from reason
+        raise Inexpressible(f"{what} of type {element}", elements=(element,)) from reason
 
 
 def _constant(graph: Graph, element: str, data: object) -> Typed:

@@ -32,7 +32,13 @@ class Typed:
 
 
 class Inexpressible(Exception):
-    """The words that say why an op or type cannot be lowered."""
+    """The words that say why an op or type cannot be lowered; `op` and `elements` are what is at fault, where
+    that is known."""
+
+    def __init__(self, reason: str, *, op: str | None = None, elements: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.op = op
+        self.elements = elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 def lowering(name: str) -> Lowering:
     """Raises Inexpressible for an op that is not known."""
     if name not in _LOWERINGS:
-        raise Inexpressible(f"{name} is not lowered")
+        raise Inexpressible(f"{name} is not lowered", op=name)
     return _LOWERINGS[name]
 
 

@@ -81,6 +81,33 @@ def test_conversions_of_f32(number: int, pattern: int) -> None:
         assert apply(ScalarOp("arith.fptosi", (0,), "i32"), ("f32",), [pattern]) == [int(value)]
 
 
+def half_away(x: np.float32) -> np.float32:
+    """Exact in float64: halves of float32 have room there."""
+    return np.copysign(np.float32(np.floor(np.abs(np.float64(x)) + 0.5)), x)
+
+
+WHOLE = {
+    "math.floor": np.floor,
+    "math.ceil": np.ceil,
+    "math.trunc": np.trunc,
+    "math.roundeven": np.rint,
+    "math.round": half_away,
+}
+# 0.5 and 1 with their neighbours, halves, 2**22 + 0.5, 2**23 - 0.5, 2**23 + 1, and many like them
+TIES = [0x3EFFFFFF, 0x3F000000, 0x3F000001, 0x3F7FFFFF, 0x3FC00000, 0x40200000, 0x4A800001, 0x4AFFFFFF]
+NEAR_HALVES = st.integers(-(2**24), 2**24).filter(bool)
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE))
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([*SPECIAL, *TIES]) | PATTERN, NEAR_HALVES, st.integers(-1, 1))
+def test_whole_numbers_with_their_signs(name: str, x: int, halves: int, near: int) -> None:
+    with np.errstate(all="ignore"):
+        for word in (x, bits_of(halves / 2) + near):
+            found = apply(ScalarOp(name, (0,), "f32"), ("f32",), [word])
+            assert same(found[0], WHOLE[name](as_float(word))), hex(word)
+
+
 @given(PATTERN)
 def test_bitcasts_keep_all_bits(pattern: int) -> None:
     """Of signalling NaN, too."""

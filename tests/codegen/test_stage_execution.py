@@ -47,6 +47,8 @@ CONVERSIONS = [
         "arith.negf": "bf16-bf16",
         "arith.bitcast": "i32-f32 i16-bf16",
         "math.absf": "f32-f32",
+        "math.floor": "f32-f32 bf16-bf16",
+        "math.roundeven": "f32-f32 bf16-bf16",
         "math.absi": "i32-i32 i64-i64",
     }.items()
     for pair in pairs.split()

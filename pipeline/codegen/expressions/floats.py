@@ -50,6 +50,42 @@ def _absolute(call: Call) -> Typed:
     return Typed(call.element, (softfloat.magnitude(call.graph, call.operands[0].low),))
 
 
+# --------------------------------------------------------------------------- to whole numbers
+
+
+def _floor(graph: Graph, x: int) -> int:
+    return softfloat.away_where(graph, x, graph.right(x, 31))
+
+
+def _ceiling(graph: Graph, x: int) -> int:
+    return softfloat.away_where(graph, x, graph.inverted(graph.right(x, 31)))
+
+
+def _to_even(graph: Graph, x: int) -> int:
+    return softfloat.to_nearest(graph, x, to_even=True)
+
+
+def _half_away(graph: Graph, x: int) -> int:
+    return softfloat.to_nearest(graph, x, to_even=False)
+
+
+def _whole(name: str, function: Callable[[Graph, int], int]) -> None:
+    @lowers(name)
+    def run(call: Call) -> Typed:
+        """Exact in bf16, too: whole numbers that are not the operand itself have no more bits than it."""
+        _checked(call)
+        return Typed(call.element, (function(call.graph, call.operands[0].low),))
+
+    assert callable(run)
+
+
+_whole("math.floor", _floor)
+_whole("math.ceil", _ceiling)
+_whole("math.trunc", softfloat.towards_zero)
+_whole("math.roundeven", _to_even)
+_whole("math.round", _half_away)
+
+
 # --------------------------------------------------------------------------- order
 
 

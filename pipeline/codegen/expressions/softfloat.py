@@ -150,6 +150,57 @@ def to_bfloat(graph: Graph, x: int) -> int:
     return graph.select(is_nan(graph, x), graph.constant(QUIET_NAN), rounded)
 
 
+# --------------------------------------------------------------------------- to whole numbers
+
+ONE = BIAS << FRACTION_BITS
+_ONE_HALF = (BIAS - 1) << FRACTION_BITS
+_FIRST_WHOLE = (BIAS + FRACTION_BITS) << FRACTION_BITS
+"""From 2**23 on all numbers are whole."""
+
+
+def towards_zero(graph: Graph, x: int) -> int:
+    zero = graph.constant(0)
+    return _whole(graph, x, added=zero, below_one=zero)
+
+
+def away_where(graph: Graph, x: int, outwards: int) -> int:
+    """Away from zero where `outwards` is 1, towards it where that is 0."""
+    rest = graph.sub(graph.op("lshl", graph.constant(1), _fraction_places(graph, x)), graph.constant(1))
+    some = graph.op("ne", magnitude(graph, x), graph.constant(0))
+    added = graph.select(outwards, rest, graph.constant(0))
+    return _whole(graph, x, added=added, below_one=graph.both(outwards, some))
+
+
+def to_nearest(graph: Graph, x: int, *, to_even: bool) -> int:
+    """Halves to the even number, or away from zero."""
+    places = _fraction_places(graph, x)
+    added = graph.op("lshl", graph.constant(1), graph.sub(places, graph.constant(1)))
+    size, half = magnitude(graph, x), graph.constant(_ONE_HALF)
+    if not to_even:
+        return _whole(graph, x, added=added, below_one=graph.op("geu", size, half))
+    # at the lowest place of a number from 1 to 2 stands the odd lowest bit of its exponent
+    odd = graph.masked(graph.op("lshl", size, graph.negated(places)), 1)
+    added = graph.add(graph.sub(added, graph.constant(1)), odd)
+    return _whole(graph, x, added=added, below_one=graph.op("ltu", half, size))
+
+
+def _fraction_places(graph: Graph, x: int) -> int:
+    """Bits of the word that stand behind the point; meaningless for less than 1 and from 2**23 on."""
+    return graph.sub(graph.constant(BIAS + FRACTION_BITS), exponent_field(graph, x))
+
+
+def _whole(graph: Graph, x: int, *, added: int, below_one: int) -> int:
+    """x plus what is `added` to its word, without its fraction; a number below 1 becomes 1 where `below_one`
+    is 1, else 0. Signs stay."""
+    size, sign = magnitude(graph, x), graph.masked(x, SIGN)
+    kept = graph.op("lshl", graph.constant(-1), _fraction_places(graph, x))
+    word = graph.both(graph.add(size, added), kept)
+    small = graph.select(below_one, graph.constant(ONE), graph.constant(0))
+    word = graph.select(graph.op("ltu", size, graph.constant(ONE)), small, word)
+    word = graph.select(graph.op("ltu", size, graph.constant(_FIRST_WHOLE)), word, size)
+    return graph.select(is_nan(graph, x), graph.constant(QUIET_NAN), graph.either(sign, word))
+
+
 # --------------------------------------------------------------------------- parts
 
 

@@ -1,4 +1,5 @@
-"""What is fused with a matmul on the multiplier array: a loop over the core's tile of sums, in scalar code.
+"""What is fused with a matmul on the multiplier array: a loop over the core's tile of sums, in vector code
+(vector_epilogue.py) where there is such for all of it, else in scalar code.
 
 Sums stand as the multiplier leaves them: columns of blocks, each with all its rows. Results are written in
 the same order, each as wide as its type, so that the DMA takes them as it takes sums. Along the rows of a
@@ -18,6 +19,7 @@ from .stage_loops import StageLoops, StageShape, unrolls
 from .stage_nest import Access, Level, Nest
 from .stage_numbers import Frame, Number
 from .stage_registers import VALUES, TooFewRegisters
+from .vector_epilogue import vector_body, vector_cycles, vector_epilogue_statements
 
 _SUMS, _RESULT, _FIRST_COLUMN = 0, 1, 2
 """Numbers of the tensors."""
@@ -35,6 +37,34 @@ def epilogue_statements(
 ) -> list[ProgramStatement]:
     """The loop, for results as in `written`. `sums` and `columns` are addresses, `result` is the register
     with the result's address; the registers `kept` are left alone. Raises KernelDoesNotFit."""
+    body = vector_body(epilogue, shape, written)
+    try:
+        if body is not None:
+            return vector_epilogue_statements(
+                body, epilogue, shape, written, sums=sums, columns=columns, result=result, kept=kept
+            )
+    except TooFewRegisters:
+        pass
+    return _scalar(epilogue, shape, written, sums=sums, columns=columns, result=result, kept=kept)
+
+
+def epilogue_cycles(epilogue: Epilogue, shape: KernelShape, written: View, words: int) -> int:
+    """Of a tile of that many sums, for the cost model. In scalar code: one bundle for each node and element,
+    as much again for latencies and loops."""
+    body = vector_body(epilogue, shape, written)
+    return words * (len(epilogue.body.graph.nodes) + 6) if body is None else vector_cycles(body, words)
+
+
+def _scalar(
+    epilogue: Epilogue,
+    shape: KernelShape,
+    written: View,
+    *,
+    sums: int,
+    columns: Sequence[int],
+    result: str,
+    kept: Sequence[str],
+) -> list[ProgramStatement]:
     nest = _nest(epilogue, shape, written, sums, columns)
     expression = Expression(epilogue.body, epilogue.op)
     values = [register for register in VALUES if register not in kept]

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from ..npu.limits import LIMITS, WORD_BYTES
 from ..npu.topology import TileKind
 from . import halves_kernel
+from .array_epilogue import epilogue_cycles
 from .core_memory import STACK_BYTES
 from .kernel_shape import KernelShape
 from .matrix_modes import VECTOR_BYTES, Accumulator, MatrixMode
 from .problem import Contraction, Operand
+from .vector_epilogue import vector_body
 from .vector_program import STEP_BUNDLES
 
 CORE_BYTES = LIMITS[TileKind.COMPUTE].data_memory_bytes - STACK_BYTES
@@ -189,9 +191,16 @@ class ArrayPlan:
 
     @property
     def epilogue_cycles(self) -> int:
-        """Of a tile: one bundle for each node and element, as much again for latencies and loops."""
+        """Of a tile."""
         epilogue = self.problem.epilogue
-        return 0 if epilogue is None else self.result_words * (len(epilogue.body.graph.nodes) + 6)
+        if epilogue is None:
+            return 0
+        return epilogue_cycles(epilogue, self.kernel, self.problem.result.view, self.result_words)
+
+    @property
+    def _scalar_epilogue(self) -> bool:
+        epilogue = self.problem.epilogue
+        return epilogue is None or vector_body(epilogue, self.kernel, self.problem.result.view) is None
 
     @property
     def cycles(self) -> int:
@@ -223,7 +232,7 @@ class ArrayPlan:
         if self.cycles == START_CYCLES + self.control_cycles:
             return "the transfers that the controller has to start"
         if self.epilogue_cycles > max(steps, self.out_cycles):
-            return "what is fused with it, in scalar code"
+            return f"what is fused with it, in {'scalar' if self._scalar_epilogue else 'vector'} code"
         if self.out_cycles > steps:
             return "the results' way out"
         if self.step_cycles > self.kernel_cycles:

@@ -17,6 +17,7 @@ from . import scalar_body
 from .expressions.bodies import body_graph
 from .expressions.typed import Inexpressible
 from .problem import Constant, Contraction, Epilogue, Fill, Nothing, Operand, Problem, View
+from .vector_lanes import lanes_body
 from .views import Views
 
 OPERAND_ELEMENTS = {"i32": ("i8", "i16", "i32"), "f32": ("bf16",)}
@@ -151,7 +152,8 @@ class _Matcher(Views):
             else None
             for number, operand in enumerate(op.operands)
         ]
-        epilogue = Epilogue(op.name, body, op.operands.index(total.id), tuple(arguments))
+        lanes = lanes_body(body, target.element)
+        epilogue = Epilogue(op.name, body, op.operands.index(total.id), tuple(arguments), lanes)
         result = replace(found.result, view=target)
         return replace(found, result=result, epilogue=epilogue)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..program import SourceLocation
 from .expressions.bodies import BodyGraph
+from .vector_lanes import LanesBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,13 @@ class Constant:
 class Epilogue:
     """What becomes of each sum before it is stored: `body` of the arguments, which are the sum (number
     `total`), operands in terms of the contraction's loops, the bytes of one element, or None where they are
-    not needed."""
+    not needed. `lanes` is the body in vector code, where there is such."""
 
     op: str
     body: BodyGraph
     total: int
     arguments: tuple[Operand | bytes | None, ...]
+    lanes: LanesBody | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -150,7 +150,9 @@ class StageLoops:
     def _literal(self, argument: int, data: bytes) -> None:
         for word, node in self._nodes(argument):
             self.registers[node] = register = self.pool.take()
-            self.setup.append(Statement(f"movi {register}, #{_word(data, word)}", f"{self.op}: constant"))
+            self.setup.append(
+                Statement(f"movi {register}, #{element_word(data, word)}", f"{self.op}: constant")
+            )
 
     def _nodes(self, argument: int) -> list[tuple[int, int]]:
         """(word, node) of an argument, of those that are needed."""
@@ -281,7 +283,9 @@ class StageLoops:
             elif isinstance(initial, bytes):
                 for _, word in words:
                     register = self.accumulators[result, word]
-                    yield Statement(f"movi {register}, #{_word(initial, word)}", f"{self.op}: sums begin")
+                    yield Statement(
+                        f"movi {register}, #{element_word(initial, word)}", f"{self.op}: sums begin"
+                    )
 
     def _store_sums(self) -> Iterator[Statement]:
         for result, (access, depth, pointer) in enumerate(self.outputs):
@@ -402,7 +406,7 @@ def unrolls(nest: Nest, expression: Expression, tile_counts: Sequence[int]) -> l
     return found if nest.levels else [1]
 
 
-def _word(data: bytes, word: int) -> int:
+def element_word(data: bytes, word: int) -> int:
     """A signed word of an element's bytes in memory; narrower elements are extended by their sign."""
     if len(data) < _WORD:
         return int.from_bytes(data, "little", signed=True)

@@ -171,6 +171,62 @@ def test_bf16_with_a_bias_and_relu_is_rounded_to_even() -> None:
         assert_same(found[-1], want)
 
 
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [
+        ((16, 16, 24), CompileOptions()),
+        ((1, 4, 4), CompileOptions()),
+        ((70, 72, 100), CompileOptions(cores=4, tile=(16, 16, 24))),
+        ((130, 68, 40), CompileOptions(grid=(2, 4))),
+    ],
+    ids=str,
+)
+def test_bf16_results_are_rounded_in_vector_code(
+    size: tuple[int, int, int], options: CompileOptions, relu: bool
+) -> None:
+    """Small numbers, so that sums in f32 are exact and only the rounding to bf16 counts: ties to even."""
+    m, n, k = size
+    zero = ScalarOp("arith.constant", (), "f32", {"value": bytes(4)})
+    ops = (zero, ScalarOp("arith.maximumf", (0, 2), "f32"), ScalarOp("arith.truncf", (3 * relu,), "bf16"))
+    body = ScalarBody(("f32", "bf16"), ops, (4,))
+    generator = np.random.default_rng(sum(size))
+    bf16: np.dtype[Any] = dtypes.numpy_dtype("bf16")
+    left, right = (generator.integers(-32, 33, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    want = left @ right
+    want = (np.maximum(want, np.float32(0)) if relu else want).astype(bf16)
+    buffers: list[Array] = [left.astype(bf16), right.astype(bf16), np.zeros((m, n), bf16)]
+    artifact = compile_dispatch(fused(size, body, (), operand="bf16", fill=0), options)
+    (listing,) = (data for name, data in artifact.files.items() if name.endswith(".s"))
+    assert b"vst.conv.bf16.fp32" in listing
+    for found in execute(artifact, buffers, repeat=2, check=True).runs:
+        assert_same(found[-1], want)
+
+
+def scaled(target: str) -> ScalarBody:
+    """TFLite's: the sum and a bias times a multiplier in 64 bits, shifted with rounding, held in range."""
+    wide = [("arith.addi", (0, 1), "i32"), ("arith.extsi", (4,), "i64"), ("arith.extsi", (2,), "i64")]
+    ops = [ScalarOp(name, operands, element) for name, operands, element in wide]  # 4 to 6
+    ops.append(ScalarOp("arith.muli", (5, 6), "i64"))  # 7
+    ops += [constant(value, "i64") for value in (1 << 32, 33, -100, 100)]  # 8 to 11
+    ops.append(ScalarOp("arith.addi", (7, 8), "i64"))  # 12
+    ops.append(ScalarOp("arith.shrsi", (12, 9), "i64"))  # 13
+    ops.append(ScalarOp("arith.maxsi", (13, 10), "i64"))  # 14
+    ops.append(ScalarOp("arith.minsi", (14, 11), "i64"))  # 15
+    ops.append(ScalarOp("arith.trunci", (15,), target))  # 16
+    return ScalarBody(("i32", "i32", "i32", target), tuple(ops), (16,))
+
+
+@pytest.mark.parametrize("target", ["i8", "i16", "i32"])
+@pytest.mark.parametrize("operand", ["i8", "i16"])
+def test_requantising_in_64_bits_is_vector_code(operand: str, target: str) -> None:
+    body, dims = scaled(target), ((1,), (1,))
+    artifact = run(fused((24, 32, 40), body, dims, operand=operand), body, dims)
+    assert on_the_array(artifact)
+    (listing,) = (data for name, data in artifact.files.items() if name.endswith(".s"))
+    assert b"vsel.32" in listing
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     size=st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40)),

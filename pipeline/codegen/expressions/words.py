@@ -115,6 +115,10 @@ class Graph:
     nodes: list[Word] = field(default_factory=list[Word])
     _numbers: dict[Word, int] = field(default_factory=dict[Word, int])
 
+    def copy(self) -> Graph:
+        """One that can be added to apart from this one."""
+        return Graph(list(self.nodes), dict(self._numbers))
+
     def constant(self, value: int) -> int:
         return self._add(Word("const", (), signed(value)))
 

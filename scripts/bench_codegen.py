@@ -12,6 +12,9 @@ build, and whether the result is numpy's.
 Peak products per cycle and core: i8 256, i16 64, bf16 128 (the multiplier's modes, llvm-aie's aiev2_vmult.h);
 i32 64 / 3, as one product of 32 bits is three of halves in the mode of i16.
 
+Types with an arrow have something fused: bf16>bf16 rounds the sums to bf16, i8>i8 shifts them by 9 bits and
+holds them between 0 and 127.
+
 The `--large` ones are not run whole. Their own tiles and steps are run for two and for four passes of the
 array over the result; a pass is half of the difference, and the cycles are those of two passes and of all
 others.
@@ -47,8 +50,23 @@ Size = tuple[int, int, int]
 
 SIZES = ("512x512x512",)
 LARGE = ("4096x4096x512",)
-TYPES = ("i8", "i16", "bf16", "i32")
+TYPES = ("i8", "i8>i8", "i16", "bf16", "bf16>bf16", "i32")
 PEAK = {"i8": 256.0, "i16": 64.0, "bf16": 128.0, "i32": 64 / 3}
+SHIFT, MOST = 9, 127
+FUSED = {
+    "i8>i8": f"""
+    %by = arith.constant {SHIFT} : i32
+    %least = arith.constant 0 : i32
+    %most = arith.constant {MOST} : i32
+    %shifted = arith.shrsi %sum, %by : i32
+    %above = arith.maxsi %shifted, %least : i32
+    %below = arith.minsi %above, %most : i32
+    %narrow = arith.trunci %below : i32 to i8
+    linalg.yield %narrow : i8""",
+    "bf16>bf16": """
+    %narrow = arith.truncf %sum : f32 to bf16
+    linalg.yield %narrow : bf16""",
+}
 BASE = 0x100000
 PAGE = 4096
 PASSES = (2, 4)
@@ -97,9 +115,10 @@ class Measured:
         steady = steady_share(self.artifact, self.operand)
         code = self.number(r"program: (\d+)") or 0
         verdict = "modelled" if modelled else "right" if self.right else "WRONG"
+        share = 100 * products / PEAK[_operand(self.operand)]
         return (
-            f"{self.operand:>5} {f'{m}x{n}x{k}':>14} {self.cores:5} {self.cycles:11,} {products:9.2f} "
-            f"{100 * products / PEAK[self.operand]:6.1f} {100 * (1 - self.bundles / self.cycles):6.1f} "
+            f"{self.operand:>9} {f'{m}x{n}x{k}':>14} {self.cores:5} {self.cycles:11,} {products:9.2f} "
+            f"{share:6.1f} {100 * (1 - self.bundles / self.cycles):6.1f} "
             f"{'' if steady is None else f'{100 * steady:.0f}':>6} {ratio:>8} "
             f"{code:7,} {self.build_s:7.2f} {verdict}"
         )
@@ -110,7 +129,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sizes", nargs="*", default=SIZES, metavar="MxNxK")
-    parser.add_argument("--type", nargs="*", default=TYPES, choices=tuple(PEAK), dest="types")
+    parser.add_argument("--type", nargs="*", default=TYPES, choices=(*PEAK, *FUSED), dest="types")
     parser.add_argument("--large", nargs="*", default=LARGE, metavar="MxNxK")
     parser.add_argument("--cores", type=int, default=16)
     parser.add_argument("--tile", default=None, metavar="m,n,k")
@@ -119,7 +138,7 @@ def main() -> None:
     tile = None if arguments.tile is None else _numbers(arguments.tile, ",")
     options = CompileOptions(cores=arguments.cores, tile=tile)
     print(
-        f"{'type':>5} {'size':>14} {'cores':>5} {'cycles':>11} {'MAC/cycle':>9} {'peak %':>6} {'wait %':>6} "
+        f"{'type':>9} {'size':>14} {'cores':>5} {'cycles':>11} {'MAC/cycle':>9} {'peak %':>6} {'wait %':>6} "
         f"{'loop %':>6} {'estimate':>8} {'code':>7} {'build s':>7}"
     )
     with Compiler() as compiler:
@@ -141,11 +160,37 @@ def _numbers(text: str, separator: str) -> Size:
 
 def build(compiler: Compiler, size: Size, operand: str, options: CompileOptions) -> tuple[Artifact, float]:
     """The artifact, and the seconds that the backend took."""
-    text = matmul(*size, operand=operand, accumulator="f32" if dtypes.is_float(operand) else "i32", fill=7)
+    total = "f32" if dtypes.is_float(_operand(operand)) else "i32"
+    text = matmul(*size, operand=_operand(operand), accumulator=total, fill=7)
+    if operand in FUSED:
+        text = _fused(text, size, operand, total)
     program = compiler.compile("bench.mlir", text)
     start = time.process_time()
     artifact = compile_dispatch(program.dispatches[0], options)
     return artifact, time.process_time() - start
+
+
+def _operand(name: str) -> str:
+    return name.partition(">")[0]
+
+
+def _fused(text: str, size: Size, name: str, total: str) -> str:
+    """The builder's function with what is fused before its return."""
+    sums, result = (f"tensor<{size[0]}x{size[1]}x{element}>" for element in (total, name.partition(">")[2]))
+    head, _, value = text.rpartition("return ")
+    value = value.split()[0]
+    same = "affine_map<(m, n) -> (m, n)>"
+    return (
+        head.replace(f"-> {sums} {{", f"-> {result} {{")
+        + f"""%out = tensor.empty() : {result}
+  %fused = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = ["parallel", "parallel"]}}
+      ins({value} : {sums}) outs(%out : {result}) {{
+  ^bb0(%sum: {total}, %unused: {name.partition(">")[2]}):{FUSED[name]}
+  }} -> {result}
+  return %fused : {result}
+}}
+"""
+    )
 
 
 def run(container_bytes: bytes, kernel: str, stream: bytes, buffers: list[Array]) -> tuple[RunReport, Array]:
@@ -234,14 +279,23 @@ def compared(compiler: Compiler, corpus: Path, name: str, operand: str) -> str:
     ours = measure(compiler, size, operand, CompileOptions(cores=len(theirs.bundles)))
     verdict = "right" if ours.right else "WRONG"
     return (
-        f"{operand:>5} {'x'.join(map(str, size)):>14} {name}: theirs {theirs.cycles:,} cycles on "
+        f"{operand:>9} {'x'.join(map(str, size)):>14} {name}: theirs {theirs.cycles:,} cycles on "
         f"{len(theirs.bundles)} cores, ours {ours.cycles:,} on {ours.cores}: "
         f"{ours.cycles / theirs.cycles:.3f} of theirs, {verdict}"
     )
 
 
-def problem(size: Size, operand: str) -> tuple[Array, Array, Array]:
+def problem(size: Size, name: str) -> tuple[Array, Array, Array]:
     """Operands and 7 + their product; floats are small integers, whose sums are exact."""
+    left, right, sums = product(size, _operand(name))
+    if name == "bf16>bf16":
+        return left, right, sums.astype(left.dtype)
+    if name == "i8>i8":
+        return left, right, np.clip(sums >> SHIFT, 0, MOST).astype(np.int8)
+    return left, right, sums
+
+
+def product(size: Size, operand: str) -> tuple[Array, Array, Array]:
     m, n, k = size
     generator = np.random.default_rng(0)
     dtype = dtypes.numpy_dtype(operand)

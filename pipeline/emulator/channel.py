@@ -163,7 +163,8 @@ class Channel(Active):
         self._stuck = False
         while self._step():
             moved = True
-            if self._stuck or self.steps - before >= _BURST:
+            # channels may share the lock of a buffer: who waited longer for it has its turn first
+            if self._stuck or self.state is State.ACQUIRE or self.steps - before >= _BURST:
                 break
         return moved
 

@@ -164,10 +164,14 @@ class Array:
         return moved or self._try_all(limits)
 
     def _try_all(self, limits: Limits) -> bool:
-        """Before it is said that nothing moves: also what waits to be woken tries once more."""
+        """Before it is said that nothing moves: also what waits to be woken tries once more, and what waits
+        for others to catch up."""
         for channel in self.channels():
             channel.lock_changed()
-        return self.settle(limits)
+        self.fabric.still = True
+        moved = self.settle(limits)
+        self.fabric.still = False
+        return moved
 
     def settle(self, limits: Limits) -> bool:
         """Moves streams and DMAs until they stand still; True when anything moved."""

@@ -100,6 +100,7 @@ class Channel(Active):
         self.overflow = False
         self.bd = None
         self._parked = False
+        self._forget_turns()
 
     @property
     def full(self) -> bool:
@@ -263,11 +264,15 @@ class Channel(Active):
     def _acquire(self) -> bool:
         bd = self._current()
         bank, lock = self._lock(bd.acquire_lock)
+        takers = bank.takers[lock]
+        if len(takers) > 1 and self._is_ahead(bank, lock):
+            return False
         granted = bank.acquire(lock, bd.acquire_value)
         if granted is None:
             self._parked = True
             bank.waiting.append(self)
             return False
+        takers[self] = takers[self] + 1 if self in takers else max(takers.values(), default=1)
         fabric = self.host.fabric
         if fabric.checks.races is not None:
             fabric.checks.races.acquired(self.name, (bank.tile, lock))
@@ -278,6 +283,40 @@ class Channel(Active):
             fabric.trace.lock(bank.tile, lock, self.time, -taken(bd.acquire_value))
         self.state = self._after_acquire(bd)
         return True
+
+    def _is_ahead(self, bank: LockBank, lock: int) -> bool:
+        """Whether a channel that shares the lock has to have its turn first.
+
+        Channels that share the two buffers of a memory tile by one lock (as mlir-aie links object fifos) do
+        right only as they keep step, which on hardware they do as all run at once. Here DMAs move until
+        nothing does before cores run, so those with more room in their streams would come ahead.
+        """
+        fabric, takers = self.host.fabric, bank.takers[lock]
+        mine = takers.get(self, 0)
+        ahead = any(
+            other.goes_before(bank, lock, mine - count)
+            for other, count in takers.items()
+            if other is not self
+        )
+        if ahead and fabric.still:
+            fabric.still = False
+            return False
+        return ahead
+
+    def goes_before(self, bank: LockBank, lock: int, lead: int) -> bool:
+        """Whether one that took this lock `lead` times more often has to wait for this channel: while it is
+        busy with the BD of the same turn or the one before, and while it could have the lock for that."""
+        bd = self.bd
+        if bd is None or not bd.acquire_enable or self._lock(bd.acquire_lock) != (bank, lock):
+            return False
+        if self.state is State.ACQUIRE:
+            return lead == 1 and bank.grants(lock, bd.acquire_value)
+        return lead in (0, 1) and self.state in (State.HEADER, State.TRANSFER)
+
+    def _forget_turns(self) -> None:
+        """It is no longer one of those that keep step."""
+        for bank, lock in self._locks.values():
+            bank.takers[lock].pop(self, None)
 
     def _header(self) -> bool:
         bd = self._current()
@@ -368,6 +407,7 @@ class Channel(Active):
         else:
             self.state = State.TOKEN if self._task.token else State.IDLE
             self.bd = None
+            self._forget_turns()
         return True
 
     def _token(self) -> bool:

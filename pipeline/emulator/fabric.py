@@ -67,6 +67,8 @@ class Fabric:
         self.now: Callable[[], int] = lambda: 0
         """The array's time, an estimate in cycles."""
         self.version = 0
+        self.still = False
+        """Nothing moves: one channel may take a lock although it is ahead of another (Channel)."""
         self.active: dict[Active, None] = {}
         self._nodes: dict[TileAddress, Node] = {}
 

@@ -34,6 +34,14 @@ class Waiting(Protocol):
         ...
 
 
+class Taker(Protocol):
+    """A channel that took a lock."""
+
+    def goes_before(self, bank: LockBank, lock: int, lead: int) -> bool:
+        """Whether one that took the lock `lead` times more often has to wait for it."""
+        ...
+
+
 class LockBank:
     """All locks of one tile.
 
@@ -52,6 +60,8 @@ class LockBank:
         """Locks whose register was written since somebody cleared this."""
         self.overflow = 0
         self.underflow = 0
+        self.takers: list[dict[Taker, int]] = [{} for _ in range(count)]
+        """Of each lock the channels in the middle of a task that took it, and at which turn they are."""
         self.waiting: list[Waiting] = []
         """Who is to be told when a lock has changed."""
         self._warn = warn
@@ -75,6 +85,7 @@ class LockBank:
         """A write to the lock's register."""
         self._put(lock, value & LOCK_MAXIMUM, 0)
         self.set_by_register.add(lock)
+        self.takers[lock].clear()
 
     def reset(self) -> None:
         """All at 0, and nobody waits."""

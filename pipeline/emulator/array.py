@@ -152,8 +152,9 @@ class Array:
 
     # ----------------------------------------------------------------- getting on
 
-    def round(self, limits: Limits) -> bool:
-        """Moves everything once as far as it goes; True when anything happened."""
+    def round(self, limits: Limits, *, last: bool = True) -> bool:
+        """Moves everything once as far as it goes; True when anything happened. `last`: nothing else will
+        happen, unless here."""
         moved = self.settle(limits)
         for core in self.cores:
             if core.ready():
@@ -161,7 +162,7 @@ class Array:
                 moved |= core.run(limits.slice(self.steps))
                 self.steps += core.bundles - before
                 limits.check(self.steps)
-        return moved or self._try_all(limits)
+        return moved or (last and self._try_all(limits))
 
     def _try_all(self, limits: Limits) -> bool:
         """Before it is said that nothing moves: also what waits to be woken tries once more, and what waits

@@ -215,7 +215,7 @@ class Machine:
                 moved = controller.advance()
                 if controller.done:
                     return
-                moved |= array.round(limits)
+                moved |= array.round(limits, last=not moved)
                 if not moved and not controller.lose_task():
                     raise deadlock(array, controller.waiting, controller.tokens)
                 limits.check(array.steps)

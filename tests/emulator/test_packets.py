@@ -149,6 +149,45 @@ def test_two_senders_take_turns_at_an_arbiter() -> None:
         counts[sender] += 1
 
 
+@pytest.mark.parametrize("size", [8, 200])
+def test_packets_of_two_channels_alternate_where_they_share_a_wire(size: int) -> None:
+    """A consumer needs a packet of each in turn and has room for one of each: were two of the same to come
+    first, the second would hold the wire that the other needs."""
+    design, ddr, rounds = Design(), Ddr(), 5
+    for channel in (0, 1):
+        design.shim_in(0, channel)
+        design.packet_slave(shim(), Port(Bundle.SOUTH, 3 + 4 * channel), (1 + channel, 0, 0))
+    design.packet_master(shim(), north(0), 0, 0)
+    design.packet_slave(memtile(), south(0), (1, 1, 0), (2, 2, 0))
+    design.shim_out(0, 0, north(0))
+    design.connect(memtile(), dma(2), south(0))
+    design.tokens()
+    for channel in (0, 1):
+        design.packet_master(memtile(), dma(channel), 1 + channel, 0, drop=True)
+        design.lock(memtile(), channel, 1)
+        free, full = 64 + channel, 66 + channel
+        locked: dict[str, Any] = {"acquire_enable": True, "acquire_value": -1, "release_value": 1}
+        filled, sent, base = 24 * channel, 2 + channel, OWN + 4 * size * channel
+        into = memtile_bd(base, size, **locked, acquire_lock=free, release_lock=full, next_bd=filled)
+        out = memtile_bd(base, size, **locked, acquire_lock=full, release_lock=free, next_bd=5 - sent)
+        design.bd(memtile(), filled, into)
+        design.bd(memtile(), sent, out)
+        design.start(memtile(), S2MM, channel, filled)
+    design.start(memtile(), MM2S, 2, 2)
+    design.transfer(S2MM, 2, 2 * rounds * size)
+    for channel in (0, 1):
+        design.transfer(
+            MM2S, channel, size, channel=channel, bd=4 + channel, repeat=rounds, packet_enable=True,
+            packet_id=1 + channel, iteration_step=size, iteration_wrap=rounds,
+        )  # fmt: skip
+    design.sync()
+    given = [ramp(rounds * size, 1 + 10_000 * channel) for channel in (0, 1)]
+    got = ddr.add(words([0] * (2 * rounds * size)))
+    run(design, ddr, ddr.add(given[0]), ddr.add(given[1]), got)
+    expected = np.stack([each.reshape(rounds, size) for each in given], axis=1)
+    assert np.array_equal(ddr.get(got), expected.ravel())
+
+
 def test_deterministic_merge_prescribes_the_turns() -> None:
     design, ddr = Design(), Ddr()
     tile = compute()

@@ -16,6 +16,7 @@ from .stage_nest import Nest, nest_of
 from .stage_numbers import Frame
 from .stage_registers import FRAME_POINTER, SCRATCH, TooFewRegisters
 from .stage_tiling import FRAME_WORDS, StageTiling
+from .vector_stage import vector_stage
 
 IN_FREE, IN_FULL, OUT_FREE, OUT_FULL = range(4)
 """The core's locks: loaded tensors, results; each counts tensors. Where nothing is loaded, the stream
@@ -76,9 +77,13 @@ def _stage(tiling: StageTiling, number: int, frame: Frame) -> list[ProgramStatem
     stage = tiling.staged.stages[number]
     nest = nest_of(tiling, number, OWN_DATA_BASE)
     expression = Expression(stage.body, stage.op)
+    counts = _innermost_counts(tiling, nest)
+    in_vectors = vector_stage(nest, expression, frame, f"stage{number}", counts)
+    if in_vectors is not None:
+        return in_vectors
     constants = len(expression.constants)
     reason = ""
-    for unroll in unrolls(nest, expression, _innermost_counts(tiling, nest)):
+    for unroll in unrolls(nest, expression, counts):
         for kept in sorted({constants, constants * 3 // 4, constants // 2, constants // 4, 0}, reverse=True):
             words = len(frame.words)
             try:

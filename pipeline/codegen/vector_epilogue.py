@@ -11,47 +11,23 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..isa.assembler import Label, LoopEnd, ProgramStatement, Statement
-from .accumulator_schedule import ZERO_SHIFT
 from .kernel_shape import KernelShape
 from .matrix_modes import VECTOR_BYTES
 from .problem import Epilogue, Operand, View
 from .stage_loops import element_word
-from .stage_registers import Pool, TooFewRegisters
-from .vector_lanes import (
-    ALL_LANES,
-    CROSS_PRODUCTS,
-    HIGH_HALVES,
-    LANES,
-    LOW_HALVES,
-    LOW_PRODUCTS,
-    SHIFT_REGISTERS,
-    LanesBody,
-    LanesCode,
-    Settings,
-)
+from .stage_registers import TooFewRegisters
+from .vector_lanes import LANES, LanesBody
+from .vector_unit import USED, WORD, VectorStores, VectorUnit, sixteens
 
 _SUMS_LOW, _SUMS_HIGH, _RESULT, _FIRST_COLUMN = 0, 1, 2, 3
 """Pointers: to the halves of sixteen sums, to results, to what comes for columns."""
 
-_VECTORS = tuple(f"x{number}" for number in range(12))
-_ACCUMULATORS = tuple(str(number) for number in range(8))
 _UNROLLS = (4, 2, 1)
-_MASKS = tuple(f"r{number}" for number in range(16, 24))
-"""The registers that vector comparisons give their truths in (llvm-aie: eRS8)."""
-
-_SCALARS = tuple(f"r{number}" for number in range(24, 32))
-"""For constants that there is no room for in vectors."""
-
-_ALL_LANES, _SCRATCH, _COLUMN_BLOCKS, _SHUFFLE = "r0", "r1", "r2", "r3"
-_SETTINGS = Settings(_ALL_LANES, _SCRATCH, ZERO_SHIFT, "r4", "r5", "r6", "r7")
+_COLUMN_BLOCKS, _SHUFFLE = "r2", "r3"
 _FOUR_ALIKE = 8
 """vshuffle's mode that makes four of a register's first 128 bits, which stand in its third, too
 (llvm-aie's aiev2_enums.h: T128_4x2_lo)."""
 
-_TIES_TO_EVEN = 12
-"""crRnd (facts/emulation.md)."""
-
-_WORD = 4
 _CYCLES_PER_VECTOR = 4
 _CYCLES_PER_INSTRUCTION = 1.5
 """Of sixteen elements, latencies included, for the cost model: measured (scripts/bench_codegen.py)."""
@@ -62,7 +38,7 @@ def vector_body(epilogue: Epilogue, shape: KernelShape, written: View) -> LanesB
     body = epilogue.lanes
     if body is None or shape.rows * shape.mode.columns % _unit(written):
         return None
-    if written.element_bytes > _WORD or any(o.view.element_bytes != _WORD for o in epilogue.operands):
+    if written.element_bytes > WORD or any(o.view.element_bytes != WORD for o in epilogue.operands):
         return None
     arguments = {epilogue.body.inputs[number][0] for number in body.inputs}
     return body if epilogue.total in arguments else None
@@ -86,13 +62,14 @@ def vector_epilogue_statements(
     kept: Sequence[str],
 ) -> list[ProgramStatement]:
     """As `array_epilogue.epilogue_statements`, of what `vector_body` gave. Raises TooFewRegisters."""
+    assert not USED & {*kept}
     whole = not epilogue.operands
     blocks = shape.columns // shape.mode.columns
     units = shape.rows * shape.mode.columns // _unit(written) * (blocks if whole else 1)
     count = len(body.constants)
     for unroll in [n for n in _UNROLLS if units % n == 0]:
         for in_vectors in dict.fromkeys((count, count // 2, 0)):
-            made = _VectorLoops(epilogue, body, shape, written, columns, kept, in_vectors)
+            made = _EpilogueLoops(epilogue, body, shape, written, columns, in_vectors)
             try:
                 return list(made.statements(sums, result, units // unroll, unroll, 1 if whole else blocks))
             except TooFewRegisters:
@@ -101,11 +78,11 @@ def vector_epilogue_statements(
 
 
 def _unit(written: View) -> int:
-    """Elements that are stored at once: 32 bytes, but for words, which are two stores."""
-    return LANES if written.element_bytes > 1 else 2 * LANES
+    """Elements that are stored at once."""
+    return LANES * sixteens(written.element_bytes)
 
 
-class _VectorLoops:
+class _EpilogueLoops:
     """Writes the loops; one object for one try."""
 
     def __init__(
@@ -115,15 +92,13 @@ class _VectorLoops:
         shape: KernelShape,
         written: View,
         columns: Sequence[int],
-        kept: Sequence[str],
         in_vectors: int,
     ) -> None:
-        self.op, self.body, self.shape, self.written = epilogue.op, body, shape, written
-        self.epilogue, self.addresses, self.in_vectors = epilogue, columns, in_vectors
-        self.vectors = Pool(_VECTORS, "vectors at a time")
-        assert not {*_MASKS, *_SCALARS, *(f"r{number}" for number in range(8))} & set(kept)
-        self.masks = Pool(_MASKS, "masks at a time")
-        self.accumulators = Pool(_ACCUMULATORS, "accumulators at a time")
+        self.op, self.shape, self.written = epilogue.op, shape, written
+        self.epilogue, self.addresses = epilogue, columns
+        self.unit = VectorUnit(body, epilogue.op, in_vectors)
+        self.nodes = {epilogue.body.inputs[number][0]: node for number, node in body.inputs.items()}
+        self.total = self.nodes[epilogue.total]
 
     def statements(
         self, sums: int, result: str, turns: int, unroll: int, blocks: int
@@ -146,8 +121,7 @@ class _VectorLoops:
         if blocks > 1:
             yield Statement(f"add {_COLUMN_BLOCKS}, {_COLUMN_BLOCKS}, #-1", "")
             yield Statement(f"jnz {_COLUMN_BLOCKS}, epilogue_columns", "")
-        if self.body.rounds:
-            yield Statement("mov crRnd, #0", "stores do not round")
+        yield from self.unit.restore()
 
     # ----------------------------------------------------------------- what stays
 
@@ -157,60 +131,29 @@ class _VectorLoops:
         yield Statement(f"mov p{_RESULT}, {result}", f"{self.op}: results")
         for number, address in enumerate(self.addresses, _FIRST_COLUMN):
             yield Statement(f"movi p{number}, #{address}", f"{self.op}: operand of the columns")
-        if self.body.rounds:
-            yield Statement(f"mov crRnd, #{_TIES_TO_EVEN}", "stores round to nearest, ties to even")
-        yield Statement("mov crVaddSign, #0", "vlt.d32 and vge.d32 compare without sign")
-        yield Statement(f"movi {_ALL_LANES}, #{ALL_LANES}", f"{self.op}: all lanes")
-        if self.body.multiplies:
-            for register, value in (
-                (_SETTINGS.low_halves, LOW_HALVES),
-                (_SETTINGS.high_halves, HIGH_HALVES),
-                (_SETTINGS.cross_products, CROSS_PRODUCTS),
-                (_SETTINGS.low_products, LOW_PRODUCTS),
-            ):
-                yield Statement(f"movi {register}, #{value}", f"{self.op}: products of halves")
-        for register, amount in zip(SHIFT_REGISTERS, self.body.shifts, strict=False):
-            yield Statement(f"movi {register}, #{amount}", f"{self.op}: a shift")
-        self.constants: dict[int, str] = {}
-        for value in self.body.constants[: self.in_vectors]:
-            self.constants[value] = register = self.vectors.take()
-            yield from self._broadcast(register, value)
-        self.scalars = dict(zip(self.body.constants[self.in_vectors :], _SCALARS, strict=False))
-        for value, register in self.scalars.items():
-            yield self._constant(register, value)
-        self.fixed: dict[int, str] = {}
-        self.loaded: list[tuple[int, str, str]] = []
+        yield from self.unit.setup()
+        self.loaded: list[tuple[str, str]] = []
         pointers = iter(range(_FIRST_COLUMN, _FIRST_COLUMN + len(self.addresses)))
-        nodes = {self.epilogue.body.inputs[n][0]: node for n, node in self.body.inputs.items()}
         for number, argument in enumerate(self.epilogue.arguments):
             pointer = next(pointers) if isinstance(argument, Operand) else None
-            node = nodes.get(number)
+            node = self.nodes.get(number)
             if node is None or number == self.epilogue.total:
                 continue
-            self.fixed[node] = register = self.vectors.take()
+            self.unit.fixed[node] = register = self.unit.vectors.take()
             if pointer is not None:
-                self.loaded.append((node, register, f"p{pointer}"))
+                self.loaded.append((register, f"p{pointer}"))
             else:
                 assert isinstance(argument, bytes)
-                yield from self._broadcast(register, element_word(argument, 0))
-        self.total = nodes[self.epilogue.total]
-        if self.shape.mode.columns * _WORD < VECTOR_BYTES:
+                yield from self.unit.broadcast(register, element_word(argument, 0))
+        if self.shape.mode.columns * WORD < VECTOR_BYTES:
             yield Statement(f"movi {_SHUFFLE}, #{_FOUR_ALIKE}", f"{self.op}: four of a block's row")
-
-    def _broadcast(self, register: str, value: int) -> Iterator[Statement]:
-        yield self._constant(_SCRATCH, value)
-        yield Statement(f"vbcst.32 {register}, {_SCRATCH}", f"{self.op}: constant")
-
-    def _constant(self, register: str, value: int) -> Statement:
-        signed = value - (1 << 32) if value >> 31 == 1 else value
-        return Statement(f"movi {register}, #{signed}", f"{self.op}: constant")
 
     def _columns(self) -> Iterator[Statement]:
         """What comes for a block's columns, in all rows of a vector."""
-        for _, register, pointer in self.loaded:
+        for register, pointer in self.loaded:
             low, high, memory = f"wl{register[1:]}", f"wh{register[1:]}", f"columns {pointer}"
             what = f"{self.op}: operand of the columns"
-            if self.shape.mode.columns * _WORD == VECTOR_BYTES:
+            if self.shape.mode.columns * WORD == VECTOR_BYTES:
                 yield Statement(f"vldb {low}, [{pointer}], #{VECTOR_BYTES}", what, memory)
                 yield Statement(f"vmov {high}, {low}", what)
             else:
@@ -222,46 +165,25 @@ class _VectorLoops:
     # ----------------------------------------------------------------- one turn
 
     def _turn(self, unroll: int) -> Iterator[Statement]:
-        per_unit = _unit(self.written) // LANES
-        if self.body.rounds and self.body.result == self.total:
-            yield from self._only_rounded(unroll)
+        unit = self.unit
+        stores = VectorStores(unit, self.written.element_bytes, f"p{_RESULT}", "result")
+        if unit.body.rounds and unit.body.result == self.total:
+            yield from self._only_rounded(unroll, stores)
+            yield from stores.statements
             return
         # loaded all at once where there is room, so that one hides the other's latencies
-        count, early = unroll * per_unit, unroll > 1
-        loaded = [self.vectors.take() for _ in range(count if early else 0)]
+        count, early = unroll * sixteens(self.written.element_bytes), unroll > 1
+        loaded = [unit.vectors.take() for _ in range(count if early else 0)]
         for register in loaded:
             yield from self._load(register)
-        stores: list[Statement] = []
-        name = ""
         for number in range(count):
-            register = loaded[number] if early else self.vectors.take()
+            register = loaded[number] if early else unit.vectors.take()
             if not early:
                 yield from self._load(register)
-            statements, found = self._code().emit({self.total: register})
+            statements, found = unit.code().emit({self.total: register})
             yield from statements
-            if self.written.element_bytes == _WORD:
-                stores += self._words(found)
-                continue
-            part = number % per_unit
-            name = name if part else self.accumulators.take()
-            yield Statement(f"vmov bm{'lh'[part]}{name}, {found}", f"{self.op}: result")
-            self.vectors.give(found)
-            if part + 1 == per_unit:
-                stores.append(self._narrow(name))
-        yield from stores
-
-    def _code(self) -> LanesCode:
-        return LanesCode(
-            self.body,
-            self.op,
-            self.vectors,
-            self.masks,
-            self.accumulators,
-            self.constants,
-            self.scalars,
-            self.fixed,
-            _SETTINGS,
-        )
+            yield from stores.add(found)
+        yield from stores.statements
 
     def _load(self, register: str) -> Iterator[Statement]:
         what = f"{self.op}: sums"
@@ -269,27 +191,11 @@ class _VectorLoops:
             text = f"{slot} w{half}{register[1:]}, [p{pointer}], #{2 * VECTOR_BYTES}"
             yield Statement(text, what, "sums")
 
-    def _only_rounded(self, unroll: int) -> Iterator[Statement]:
+    def _only_rounded(self, unroll: int, stores: VectorStores) -> Iterator[Statement]:
         """Sums that are rounded and nothing else never leave the accumulators."""
-        names = [self.accumulators.take() for _ in range(unroll)]
-        for name in names:
+        for _ in range(unroll):
+            name = self.unit.accumulators.take()
             for half, pointer in (("l", _SUMS_LOW), ("h", _SUMS_HIGH)):
                 text = f"vlda aml{half}{name}, [p{pointer}], #{2 * VECTOR_BYTES}"
                 yield Statement(text, f"{self.op}: sums", "sums")
-        for name in names:
-            yield self._narrow(name)
-
-    def _words(self, register: str) -> Iterator[Statement]:
-        for half in "lh":
-            text = f"vst w{half}{register[1:]}, [p{_RESULT}], #{VECTOR_BYTES}"
-            yield Statement(text, f"{self.op}: result", "result")
-
-    def _narrow(self, name: str) -> Statement:
-        """From the accumulator, 32 bytes: what is above a result's width is cut."""
-        if self.body.rounds:
-            stored = f"vst.conv.bf16.fp32 bml{name},"
-        elif self.written.element_bytes == 1:
-            stored = f"vst.srs.s8.s32 cm{name}, {ZERO_SHIFT},"
-        else:
-            stored = f"vst.srs.s16.s32 bml{name}, {ZERO_SHIFT},"
-        return Statement(f"{stored} [p{_RESULT}], #{VECTOR_BYTES}", f"{self.op}: result", "result")
+            stores.from_accumulator(name)

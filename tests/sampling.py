@@ -12,6 +12,7 @@ ONE_IN = {
     "codegen/test_array_execution.py": 5,
     "codegen/test_stage_execution.py": 4,
     "codegen/test_nothing_is_found.py": 5,
+    "codegen/test_streaming.py": 4,
     "codegen/test_array_epilogue.py": 4,
     "codegen/test_aie_dialect.py": 3,
     "end_to_end/test_default_is_clean.py": 3,

@@ -12,7 +12,8 @@ What is fused after a contraction runs on each core's sums (array_epilogue.py). 
 nor a fill goes the general way, in scalar code on up to eight cores (stage_lanes.py):
 
 stage     staging.py       linalg ops to loop nests over tensors (stages.py, expressions/)
-tile      stage_tiling.py  which dimensions are the same (axes.py), how tiles stand in memory (stage_forms.py)
+tile      stage_tiling.py  which dimensions are the same (axes.py), tiles in memory (stage_forms.py)
+          streaming.py     reductions of more than fits at once
 lower     stage_lowering.py  the core's program (stage_program.py, stage_loops.py, stage_expression.py)
 control   stage_control.py the instruction stream
 """

@@ -20,7 +20,7 @@ from ..npu.registers import register
 from ..npu.topology import OWN_DATA_BASE, SHIM_ROW, Direction, TileAddress, TileKind
 from .control import AXI_CACHE, BURST_CODE, DDR_APERTURE, DEVICE_COLUMNS, TRANSLATED_ARGUMENTS
 from .stage_forms import Transfer
-from .stage_lanes import Lane
+from .stage_lanes import Lane, shared_out
 from .stage_numbers import Frame
 from .stage_program import IN_FREE, IN_FULL, OUT_FREE, OUT_FULL, frame_address
 from .stage_tiling import FRAME_SLOTS, StageTiling, Step
@@ -66,10 +66,11 @@ class StageControl:
         """The stream; `positions` are the kernel's arguments by binding."""
         operations: list[Operation] = []
         emitters = [_LaneEmitter(self, lane, positions, operations) for lane in self.lanes]
-        count = len(emitters)
-        for number, step in enumerate(self.tiling.steps()):
-            last = number + count >= self.tiling.step_count
-            emitters[number % count].step(number // count, step, last=last)
+        shares = shared_out(self.tiling, len(emitters))
+        for number in range(max(map(len, shares))):
+            for emitter, steps in zip(emitters, shares, strict=True):
+                if number < len(steps):
+                    emitter.step(number, steps[number], last=number + 1 == len(steps))
         for emitter in emitters:
             emitter.finish()
         return Transaction(tuple(operations), columns=DEVICE_COLUMNS)
@@ -87,7 +88,7 @@ class _LaneEmitter:
     def step(self, number: int, step: Step, *, last: bool) -> None:
         tiling = self.control.tiling
         transfers = step_transfers(tiling, step)
-        while self.under_way >= (1 if tiling.serial or not transfers.arriving else FRAME_SLOTS):
+        while self.under_way >= (1 if tiling.one_at_a_time else FRAME_SLOTS):
             self._wait()
         slot = number % FRAME_SLOTS
         self._frame(slot, step, following=0 if last else (slot + 1) % FRAME_SLOTS)
@@ -194,6 +195,8 @@ def explained(tiling: StageTiling, cores: int) -> Iterator[str]:
     sizes = " x ".join(map(str, tiling.axes.sizes)) or "1"
     tiles = " x ".join(map(str, tiling.tiles)) or "1"
     yield f"tile {tiles} of {sizes}, in {tiling.step_count} steps"
+    if tiling.steps_of_a_result > 1:
+        yield f"sums are carried on over {tiling.steps_of_a_result} steps"
     for number, tensor in enumerate(staged.tensors):
         form = tiling.forms[number]
         stored = any(store.tensor == number for store in staged.stores)

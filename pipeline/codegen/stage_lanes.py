@@ -1,7 +1,7 @@
 """The cores that steps of a staged dispatch are shared out to, each with a shim channel of its own.
 
 First one core in each column, at the shim's channel 0; then a second one above it, at channel 1, if the 16
-BDs of the shim are enough for both. Steps take turns over the lanes.
+BDs of the shim are enough for both. Tiles of results take turns over the lanes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..npu.topology import (
     TileKind,
 )
 from .routes import Connection
-from .stage_tiling import FRAME_SLOTS, StageTiling
+from .stage_tiling import FRAME_SLOTS, StageTiling, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Lane:
 
 
 def lanes(tiling: StageTiling, cores: int, grid: tuple[int, int] | None) -> tuple[Lane, ...]:
-    """As many lanes as there are steps, up to `cores` or within `grid` (rows, columns)."""
+    """As many lanes as there are tiles of results, up to `cores` or within `grid` (rows, columns)."""
     rows, columns = grid or (SHIM_CHANNELS, COLUMNS)
     if tiling.serial:
         rows = columns = 1
@@ -56,13 +56,21 @@ def lanes(tiling: StageTiling, cores: int, grid: tuple[int, int] | None) -> tupl
     moved = len(tiling.loads) + len(tiling.staged.stores) + sum(tiling.merged)
     levels = min(rows, SHIM_CHANNELS if SHIM_CHANNELS * FRAME_SLOTS * moved <= count else 1)
     width = min(columns, COLUMNS)
-    wanted = min(tiling.step_count, cores, levels * width)
+    wanted = min(tiling.step_count // tiling.steps_of_a_result, cores, levels * width)
     levels = -(-wanted // width)
     each = count // levels
     return tuple(
         Lane(number % width, number // width, number // width * each, each // FRAME_SLOTS)
         for number in range(wanted)
     )
+
+
+def shared_out(tiling: StageTiling, count: int) -> list[list[Step]]:
+    """The steps of each of `count` lanes: all steps of one result's tile go to the same lane."""
+    shares: list[list[Step]] = [[] for _ in range(count)]
+    for number, step in enumerate(tiling.steps()):
+        shares[number // tiling.steps_of_a_result % count].append(step)
+    return shares
 
 
 SHIM_CHANNELS = LIMITS[TileKind.SHIM].channels

@@ -321,7 +321,7 @@ class StageLoops:
         self, access: Access, depth: int, pointer: str, words: dict[int, str], what: str
     ) -> Iterator[Statement]:
         step = access.strides[depth - 1] if depth else 0
-        mnemonic, memory = _LOADS[access.element_bytes], f"tensor{access.tensor}"
+        mnemonic, memory = _LOADS[access.element_bytes], access.where
         last = access.element_bytes // _WORD - 1
         for word in range(max(1, last + 1)):
             register = words.get(word, SCRATCH)
@@ -333,7 +333,7 @@ class StageLoops:
         self, result: int, access: Access, depth: int, pointer: str, words: dict[tuple[int, int], str]
     ) -> Iterator[Statement]:
         step = access.strides[depth - 1] if depth else 0
-        mnemonic, memory = _STORES[access.element_bytes], f"tensor{access.tensor}"
+        mnemonic, memory = _STORES[access.element_bytes], access.where
         last = access.element_bytes // _WORD - 1
         for word in range(max(1, last + 1)):
             moved = _WORD if word < last else step - _WORD * max(0, last)

@@ -30,6 +30,7 @@ def lower_stages(staged: Staged, *, cores: int = 1, grid: tuple[int, int] | None
     """On up to `cores` cores, or within `grid`. Raises UnsupportedOp for what does not fit into a core or its
     DMAs."""
     tiling = choose_tiles(staged, lambda found: len(lanes(found, cores, grid)))
+    staged = tiling.staged
     used = lanes(tiling, cores, grid)
     arrivals = arrival_count(tiling)
     if arrivals > TRANSFERS_MAXIMUM - len(staged.stores):

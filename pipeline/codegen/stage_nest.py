@@ -8,7 +8,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .stage_numbers import Number, count_of, start_of
 from .stage_tiling import StageTiling
@@ -26,13 +26,22 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A tensor's element per iteration: `base` is the address of the first, `strides` bytes per level."""
+    """A tensor's element per iteration: `base` is the address of the first, `strides` bytes per level.
+
+    Accesses of one `memory` may be to the same bytes and keep their order; None is the tensor's own.
+    """
 
     tensor: int
     element: str
     element_bytes: int
     base: Number
     strides: tuple[int, ...]
+    memory: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The name of its memory."""
+        return f"tensor{self.tensor if self.memory is None else self.memory}"
 
     @property
     def depth(self) -> int:
@@ -67,13 +76,31 @@ def nest_of(tiling: StageTiling, number: int, own_base: int) -> Nest:
         return _access(tiling, use, placed, levels, own_base) if isinstance(use, Use) else use
 
     results = [_access(tiling, use, placed, levels, own_base) for use in stage.results]
+    initial = [access(use) for use in stage.initial]
+    if _is_streamed(tiling, stage, placed):
+        initial = [_carried_on(tiling, *pair) for pair in zip(initial, results, strict=True)]
     return Nest(
         tuple(levels),
         tuple(access(use) for use in stage.inputs),
-        tuple(access(use) for use in stage.initial),
+        tuple(initial),
         tuple(results),
         tuple(start_of(tiling, axis) for axis in placed),
     )
+
+
+def _is_streamed(tiling: StageTiling, stage: Stage, placed: Sequence[int | None]) -> bool:
+    """Whether what it reduces comes in several steps."""
+    streamed = tiling.axes.streamed_axes if tiling.steps_of_a_result > 1 else ()
+    return any(reduced and axis in streamed for axis, reduced in zip(placed, stage.reduction, strict=True))
+
+
+def _carried_on(tiling: StageTiling, start: Access | bytes | None, sums: Access) -> Access:
+    """Where the sums of a step begin: at `start` in the first one, then at the sums so far."""
+    assert isinstance(start, Access), "what is carried on begins with a tensor"
+    assert start.strides == sums.strides, "which has the sums' form"
+    apart = start.base.constant - sums.base.constant
+    base = replace(sums.base, streamed=tuple(tiling.axes.streamed_axes), at_first=apart)
+    return replace(sums, base=base)
 
 
 def _stride(tiling: StageTiling, use: Use, loop: int) -> int:
@@ -128,4 +155,15 @@ def _access(
     moves = buffered and not form.regular
     base = Number(constant, tuple(sorted(starts.items())), skip=use.tensor if moves else None)
     strides = tuple(_stride(tiling, use, level.loops[-1]) for level in levels)
-    return Access(use.tensor, tensor.element, tensor.element_bytes, base, strides)
+    return Access(
+        use.tensor, tensor.element, tensor.element_bytes, base, strides, _memory(tiling, use.tensor)
+    )
+
+
+def _memory(tiling: StageTiling, tensor: int) -> int:
+    """What sums begin with, and the sums: an access may be to either (`_carried_on`)."""
+    for stage in tiling.staged.stages if tiling.steps_of_a_result > 1 else ():
+        for start, sums in zip(stage.initial, stage.results, strict=True):
+            if stage.carries and isinstance(start, Use) and start.tensor == tensor:
+                return sums.tensor
+    return tensor

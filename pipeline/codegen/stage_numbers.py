@@ -12,24 +12,28 @@ from .stage_tiling import StageTiling, Step
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """(constant + starts[axis] * ... + counts[axis] * ... ) // divisor + the tensor's skip, where given."""
+    """(constant + starts[axis] * ... + counts[axis] * ... ) // divisor + the tensor's skip, where given; and
+    `at_first` in the first of the steps along the streamed axes."""
 
     constant: int = 0
     starts: tuple[tuple[int, int], ...] = ()
     counts: tuple[tuple[int, int], ...] = ()
     skip: int | None = None
     divisor: int = 1
+    streamed: tuple[int, ...] = ()
+    at_first: int = 0
 
     @property
     def fixed(self) -> bool:
         """Whether it is the same in all steps."""
-        return not self.starts and not self.counts and self.skip is None
+        return not self.starts and not self.counts and self.skip is None and not self.at_first
 
     def value(self, step: Step, skips: Mapping[int, int]) -> int:
         total = self.constant
         total += sum(factor * step.starts[axis] for axis, factor in self.starts)
         total += sum(factor * step.counts[axis] for axis, factor in self.counts)
-        return total // self.divisor + (0 if self.skip is None else skips[self.skip])
+        total = total // self.divisor + (0 if self.skip is None else skips[self.skip])
+        return total if any(step.starts[axis] for axis in self.streamed) else total + self.at_first
 
     def times(self, factor: int) -> Number:
         return replace(

@@ -18,7 +18,8 @@ from .axes import Axes, axes_of
 from .core_memory import STACK_BYTES, aligned
 from .problem import View
 from .stage_forms import Form, Transfer, buffer_form, packed_form, resident_form, transfer
-from .stages import Staged
+from .stages import Staged, Use
+from .streaming import carried
 
 FRAME_WORDS = 128
 """Words that the stream may write for a step."""
@@ -37,6 +38,8 @@ ITERATION_CYCLES = 6
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048, 4096)
 _TRIED = 40
 """Tile sizes that fit, of which the cheapest is taken; those of the fewest steps come first."""
+_CANDIDATES_MAXIMUM = 150_000
+"""Tile sizes that are looked at: above, every other size of the axis that has most is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,15 @@ class StageTiling:
         return any(self.merged)
 
     @property
+    def one_at_a_time(self) -> bool:
+        """Whether a step of a lane may only load when the lane's one before has stored: it loads nothing that
+        could wait for that, or what was stored."""
+        targets = {store.view.binding for store in self.staged.stores}
+        views = [self.staged.tensors[tensor].view for tensor in self.loads]
+        again = any(view is not None and view.binding in targets for view in views)
+        return self.serial or not views or (again and self.steps_of_a_result > 1)
+
+    @property
     def loads(self) -> tuple[int, ...]:
         """Tensors that come from buffers in each step."""
         return tuple(t for t, tensor in enumerate(self.staged.tensors) if tensor.loaded)
@@ -73,8 +85,17 @@ class StageTiling:
     def step_count(self) -> int:
         return _count(self.axes, self.tiles)
 
+    @property
+    def steps_of_a_result(self) -> int:
+        """Steps, one after the other and on one core, that the tile of a result takes."""
+        first = len(self.axes.sizes) - self.axes.streamed
+        return math.prod(-(-size // tile) for size, tile in self._along_axes()[first:])
+
+    def _along_axes(self) -> list[tuple[int, int]]:
+        return list(zip(self.axes.sizes, self.tiles, strict=True))
+
     def steps(self) -> Iterator[Step]:
-        """In the order of their computation."""
+        """In the order of their computation; those of one result's tile stand together."""
         ranges = [range(0, size, tile) for size, tile in zip(self.axes.sizes, self.tiles, strict=True)]
         for starts in itertools.product(*ranges):
             counts = tuple(
@@ -105,21 +126,27 @@ class StageTiling:
 def choose_tiles(staged: Staged, lanes: Callable[[StageTiling], int]) -> StageTiling:
     """The cheapest tiling, where `lanes` says on how many cores it is computed. Raises UnsupportedOp where
     none fits."""
-    axes = axes_of(staged)
-    candidates = sorted(
-        itertools.product(*(_sizes(staged, axes, axis) for axis in range(len(axes.sizes)))),
-        key=lambda tiles: _count(axes, tiles),
-    )
-    found: list[tuple[int, StageTiling]] = []
-    for tiles in candidates:
-        if _count(axes, tiles) > STEPS_MAXIMUM or len(found) == _TRIED:
-            break
+    for whole_words, form in itertools.product((True, False), (staged, carried(staged))):
+        axes = axes_of(form)
+        if form is staged or axes.streamed:
+            found = list(itertools.islice(_tilings(form, axes, whole_words=whole_words), _TRIED))
+            if found:
+                return min(found, key=lambda tiling: _cost(tiling, lanes(tiling)))
+    raise _does_not_fit(staged)
+
+
+def _tilings(staged: Staged, axes: Axes, *, whole_words: bool) -> Iterator[StageTiling]:
+    """Those that fit, of the fewest steps first."""
+    sizes = [_sizes(staged, axes, axis, whole_words=whole_words) for axis in range(len(axes.sizes))]
+    while math.prod(map(len, sizes)) > _CANDIDATES_MAXIMUM:
+        most = max(range(len(sizes)), key=lambda axis: len(sizes[axis]))
+        sizes[most] = sizes[most][::2]
+    for tiles in sorted(itertools.product(*sizes), key=lambda tiles: _count(axes, tiles)):
+        if _count(axes, tiles) > STEPS_MAXIMUM:
+            return
         tiling = _tiling(staged, axes, tiles)
         if tiling is not None:
-            found.append((_cost(tiling, lanes(tiling)), tiling))
-    if not found:
-        raise _does_not_fit(staged)
-    return min(found, key=lambda entry: entry[0])[1]
+            yield tiling
 
 
 def _tiling(staged: Staged, axes: Axes, tiles: tuple[int, ...]) -> StageTiling | None:
@@ -151,6 +178,8 @@ def _keeps_what_it_reads(tiling: StageTiling) -> bool:
         for store in staged.stores:
             if view is None or view.binding != store.view.binding or _apart(view, store.view):
                 continue
+            if tiling.steps_of_a_result > 1 and not _only_starts(staged, number):
+                return False
             same = (view.base, view.shape, view.strides) == (
                 store.view.base,
                 store.view.shape,
@@ -159,6 +188,19 @@ def _keeps_what_it_reads(tiling: StageTiling) -> bool:
             if not same or axes.tensors[number] != axes.tensors[store.tensor]:
                 return False
     return True
+
+
+def _only_starts(staged: Staged, tensor: int) -> bool:
+    """Whether it is only what sums begin with: after the first step of a result's tile nobody needs it."""
+    reached, stored = {tensor}, {store.tensor for store in staged.stores}
+    for stage in staged.stages:
+        used = [use for use in stage.inputs if isinstance(use, Use) and use.tensor in reached]
+        begun = [use for use in stage.initial if isinstance(use, Use) and use.tensor in reached]
+        if stage.carries and used:
+            return False
+        if not stage.carries and (used or begun):
+            reached |= {result.tensor for result in stage.results}
+    return reached.isdisjoint(stored)
 
 
 def _apart(one: View, other: View) -> bool:
@@ -205,16 +247,17 @@ def _tile_transfer(axes: Axes, tensor: int, view: View, form: Form, step: Step) 
     return transfer(view, form, starts, counts)
 
 
-def _sizes(staged: Staged, axes: Axes, axis: int) -> list[int]:
-    """Tile sizes to try, in whole words where elements are smaller."""
+def _sizes(staged: Staged, axes: Axes, axis: int, *, whole_words: bool) -> list[int]:
+    """Tile sizes to try; in `whole_words` where elements are smaller, so that tiles begin at words."""
     narrow = [
         tensor.element_bytes
         for tensor, placed in zip(staged.tensors, axes.tensors, strict=True)
         if axis in placed and tensor.element_bytes < WORD_BYTES
     ]
-    grain = WORD_BYTES // min(narrow, default=WORD_BYTES)
+    grain = WORD_BYTES // min(narrow, default=WORD_BYTES) if whole_words else 1
     size = axes.sizes[axis]
-    found = {-(-size // count) for count in _COUNTS if count <= size}
+    counts = [count for count in _COUNTS if count <= size]
+    found = {-(-size // count) for count in (counts if whole_words else (*counts, size))}
     return sorted({min(size, -(-tile // grain) * grain) for tile in found}, reverse=True)
 
 

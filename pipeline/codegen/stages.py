@@ -6,7 +6,8 @@ axes, tiles, programs and control code of the general scalar path know nothing e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ..program import AffineResult, SourceLocation
 from .expressions.bodies import BodyGraph
@@ -48,6 +49,8 @@ class Use:
 class Stage:
     """One linalg op. Arguments of its body: the `inputs`, then the values so far of the `results` (one per
     result), which begin as `initial`: a tensor, the bytes of one element, or None where they are not read.
+    `carries`: its reductions may be done in parts (streaming.py); `initial` and `results` are then tensors of
+    one form each.
     """
 
     op: str
@@ -58,6 +61,7 @@ class Stage:
     initial: tuple[Use | bytes | None, ...]
     results: tuple[Use, ...]
     body: BodyGraph
+    carries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +81,28 @@ class Staged:
     tensors: tuple[Tensor, ...]
     stages: tuple[Stage, ...]
     stores: tuple[Store, ...]
+
+
+def without_unused_tensors(staged: Staged) -> Staged:
+    """With the tensors that a stage or store has, which are all that take room in a core, numbered anew."""
+    uses = [use for stage in staged.stages for use in (*stage.inputs, *stage.initial, *stage.results)]
+    used = {use.tensor for use in uses if isinstance(use, Use)} | {store.tensor for store in staged.stores}
+    numbers = {old: new for new, old in enumerate(sorted(used))}
+
+    def renumbered(uses: Sequence[Use | bytes | None]) -> tuple[Use | bytes | None, ...]:
+        return tuple(replace(u, tensor=numbers[u.tensor]) if isinstance(u, Use) else u for u in uses)
+
+    return replace(
+        staged,
+        tensors=tuple(staged.tensors[old] for old in numbers),
+        stages=tuple(
+            replace(
+                stage,
+                inputs=renumbered(stage.inputs),
+                initial=renumbered(stage.initial),
+                results=tuple(replace(use, tensor=numbers[use.tensor]) for use in stage.results),
+            )
+            for stage in staged.stages
+        ),
+        stores=tuple(replace(store, tensor=numbers[store.tensor]) for store in staged.stores),
+    )

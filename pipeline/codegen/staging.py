@@ -11,7 +11,7 @@ from ..program import AffineResult, Dispatch, ScalarBody, Structured, TensorOp, 
 from .expressions.bodies import BodyGraph, body_graph
 from .expressions.typed import Inexpressible, is_known, known_ops
 from .problem import View
-from .stages import Map, Stage, Staged, Store, Tensor, Use
+from .stages import Map, Stage, Staged, Store, Tensor, Use, without_unused_tensors
 from .views import Views
 
 OPERANDS_MAXIMUM = 7
@@ -46,22 +46,22 @@ class _Stager(Views):
                 self.linalg(op, op.structured)
         if not self.stores:
             return None
-        self.drop_unused()
-        return Staged(
+        found = Staged(
             self.dispatch.name,
             self.dispatch.location,
             tuple(self.tensors),
-            tuple(self.stages),
+            tuple(self.needed_stages()),
             tuple(self.stores),
         )
+        return without_unused_tensors(found)
 
-    def drop_unused(self) -> None:
-        """Fills that became constants of what they begin, say."""
+    def needed_stages(self) -> list[Stage]:
+        """Not fills that became constants of what they begin, say."""
         needed = {store.tensor for store in self.stores}
         for stage in reversed(self.stages):
             if needed & {result.tensor for result in stage.results}:
                 needed |= {use.tensor for use in (*stage.inputs, *stage.initial) if isinstance(use, Use)}
-        self.stages = [s for s in self.stages if needed & {result.tensor for result in s.results}]
+        return [s for s in self.stages if needed & {result.tensor for result in s.results}]
 
     # ----------------------------------------------------------------- stores
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Protocol, cast
@@ -14,8 +15,9 @@ from typing import Protocol, cast
 Function = Callable[[int, int], int]
 """A compiled region: (address of the state, entry) -> status."""
 
-_OPTIMISATION = 1
-"""LLVM's level for code generation (scripts/bench_core.py compares)."""
+_OPTIMISATION, _LEVELS = 1, ("0", "1", "2", "3")
+"""LLVM's level for code generation. AIEPIPE_JIT_LEVEL says otherwise: 0 compiles three times as fast, to code
+that runs at half of the speed (scripts/bench_core.py)."""
 
 
 class _Features(Protocol):
@@ -83,19 +85,28 @@ def _machine() -> _Machine:
     return target.create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=_OPTIMISATION,
+        opt=_level(),
         codemodel="jitdefault",
         jit=True,
     )
 
 
-@cache
+def _level() -> int:
+    named = os.environ.get("AIEPIPE_JIT_LEVEL")
+    return int(named) if named in _LEVELS else _OPTIMISATION
+
+
 def host() -> str:
-    """What compiled code depends on besides its source: LLVM, processor and features."""
+    """What compiled code depends on besides its source: LLVM, processor, features and level."""
+    return f"{_processor()} {_level()}"
+
+
+@cache
+def _processor() -> str:
     llvm = _llvm()
     features = llvm.get_host_cpu_features().flatten()
     version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features} {_OPTIMISATION}"
+    return f"{version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
 
 
 def compile_object(text: str) -> bytes:

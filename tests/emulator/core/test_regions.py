@@ -138,3 +138,14 @@ def test_mode_words_that_never_repeat_are_left_to_the_plain_engine(
         bench.set({"r1": 31, "x1": 12345 << 77, "x2": 999 << 200}).step(9 * 100)
     assert plain["x0"] == jit["x0"]
     assert counted.compiled <= 12
+
+
+def test_another_level_is_other_code_of_the_same_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AIEPIPE_JIT_LEVEL: a cache never gives what another level compiled."""
+    hosts: set[str] = set()
+    for level in ("0", "1", "2", "no level"):
+        monkeypatch.setenv("AIEPIPE_JIT_LEVEL", level)
+        hosts.add(native.host())
+    assert len(hosts) == 3  # what is no level is the default, 1
+    monkeypatch.delenv("AIEPIPE_JIT_LEVEL")
+    assert native.host() in hosts

@@ -31,6 +31,10 @@ from .transfers import TransferLog
 _SIDES = (Bundle.SOUTH, Bundle.NORTH, Bundle.WEST, Bundle.EAST)
 _WARNINGS = 100
 
+_PATIENCE = 256
+"""Rounds in which only cores run until a channel goes on that waits for others to catch up: a core may wait
+for it in a loop of its own."""
+
 
 class Limits:
     """What bounds a run. `steps` counts bundles of cores and BDs and slices of DMAs."""
@@ -82,6 +86,8 @@ class Array:
         self.fabric.now = self.time
         self.transfers = TransferLog()
         self.tokens: Counter[Token] = Counter()
+        self._quiet = 0
+        """Rounds since streams or DMAs moved."""
         self.steps = 0
         self._warnings: dict[str, int] = {}
         self._memory = memory
@@ -156,13 +162,17 @@ class Array:
         """Moves everything once as far as it goes; True when anything happened. `last`: nothing else will
         happen, unless here."""
         moved = self.settle(limits)
+        self._quiet = 0 if moved else self._quiet + 1
         for core in self.cores:
             if core.ready():
                 before = core.bundles
                 moved |= core.run(limits.slice(self.steps))
                 self.steps += core.bundles - before
                 limits.check(self.steps)
-        return moved or (last and self._try_all(limits))
+        if self._quiet > _PATIENCE or (last and not moved):
+            self._quiet = 0
+            moved |= self._try_all(limits)
+        return moved
 
     def _try_all(self, limits: Limits) -> bool:
         """Before it is said that nothing moves: also what waits to be woken tries once more, and what waits
@@ -170,9 +180,10 @@ class Array:
         for channel in self.channels():
             channel.lock_changed()
         self.fabric.still = True
-        moved = self.settle(limits)
-        self.fabric.still = False
-        return moved
+        try:
+            return self.settle(limits)
+        finally:
+            self.fabric.still = False
 
     def settle(self, limits: Limits) -> bool:
         """Moves streams and DMAs until they stand still; True when anything moved."""

@@ -194,8 +194,10 @@ def test_two_buffers_that_share_a_lock_are_distributed_and_joined(
         assert np.array_equal(ddr.get(got)[::size], given[::size] + 5)
 
 
-def test_who_is_ahead_goes_on_when_nothing_else_does() -> None:
-    """One channel's receiver is started only when the other has sent all that is left."""
+@pytest.mark.parametrize("spins", [False, True])
+def test_who_is_ahead_goes_on_when_nothing_else_does(*, spins: bool) -> None:
+    """One channel's receiver is started only when the other has sent all that is left. A core that runs in a
+    loop keeps nobody waiting for ever."""
     design, ahead, behind = Design(), compute(row=2), compute(row=3)
     design.lock(memtile(), 1, PARTS)
     for part, core in enumerate((ahead, behind)):
@@ -210,7 +212,9 @@ def test_who_is_ahead_goes_on_when_nothing_else_does() -> None:
     design.ops.append(design.poll(value, PARTS - 1, 0x3F))
     design.in_stream(since)
     design.ops.append(design.poll(behind.address(0x1F050), 1, 0x3F))
-    made = Machine(1, Ddr())
+    if spins:
+        program(design, compute(row=4), "again:", "j #again", *["nopx"] * 5)
+    made = Machine(1, Ddr(), engine=cast("Engine", "jit"))
     made.load(design.cdo)
     made.run(design.stream, [])
     assert made.array.tiles[memtile()].locks.values[:2] == [PARTS, 0]

@@ -4,7 +4,8 @@
   memory, and makes it i1 by `arith.trunci` of a whole tensor, and i8 again by `arith.extui`.
 - Sums whose type is bf16 are kept in f32, as the multiplier array does, and rounded once. To round at every
   step would lose what is added: 512 ones would sum to 256 (see `verify.tolerance`: no backend keeps a 16-bit
-  accumulator within a tile).
+  accumulator within a tile). An elementwise op that goes on with such sums rounds them itself, so that it
+  stands right after the sums: as what is fused with a matmul on the multiplier array.
 """
 
 from __future__ import annotations
@@ -48,10 +49,15 @@ class _Form:
 
     ops: list[TensorOp] = field(default_factory=list[TensorOp])
     producers: dict[str, TensorOp] = field(default_factory=dict[str, TensorOp])
+    wide: dict[str, str] = field(default_factory=dict[str, str])
+    """The sums in f32 of which a value is the rounded form."""
 
     def add(self, op: TensorOp) -> None:
         if op.structured is None:
             self.append(self.elementwise(op) or op)
+            return
+        if set(op.structured.iterators) == {"parallel"}:
+            self.append(self.with_rounding(op, op.structured))
             return
         widened = _widened_body(op.structured)
         if widened is None:
@@ -62,6 +68,18 @@ class _Form:
     def append(self, op: TensorOp) -> None:
         self.ops.append(op)
         self.producers.update((result.id, op) for result in op.results)
+
+    def with_rounding(self, op: TensorOp, structured: Structured) -> TensorOp:
+        """The op on sums in f32 that it rounds first, where it takes rounded ones."""
+        rounded = [
+            n for n, operand in enumerate(op.operands[: structured.input_count]) if operand in self.wide
+        ]
+        if not rounded:
+            return op
+        operands = tuple(self.wide[o] if n in rounded else o for n, o in enumerate(op.operands))
+        return replace(
+            op, operands=operands, structured=replace(structured, body=_rounding(structured.body, rounded))
+        )
 
     def made(self, like: TensorOp, name: str, type_: TensorType, part: str, **attributes: Attribute) -> Value:
         """The result of a new op without operands, named after the result of `like`."""
@@ -106,6 +124,7 @@ class _Form:
         self.append(replace(op, operands=tuple(operands), results=tuple(results), structured=wide))
         for number in widened:
             self.converted(op, "arith.truncf", results[number], op.results[number])
+            self.wide[op.results[number].id] = results[number].id
 
     def wide_start(self, op: TensorOp, number: int, init: str, type_: TensorType) -> str:
         """What the wider sum begins with: the init in f32, and still a fill where that is one."""
@@ -160,6 +179,20 @@ def _pointwise(shape: tuple[int, ...], inputs: int, body: ScalarBody) -> Structu
 
 
 # --------------------------------------------------------------------------- bodies
+
+
+def _rounding(body: ScalarBody, arguments: Sequence[int]) -> ScalarBody:
+    """The body with these arguments in f32, which it rounds first."""
+    count = len(body.arguments)
+    rounded = {argument: count + number for number, argument in enumerate(arguments)}
+
+    def moved(value: int) -> int:
+        return rounded.get(value, value) if value < count else value + len(rounded)
+
+    first = [ScalarOp("arith.truncf", (argument,), NARROW) for argument in arguments]
+    rest = [replace(op, operands=tuple(moved(value) for value in op.operands)) for op in body.ops]
+    elements = tuple(WIDE if n in rounded else element for n, element in enumerate(body.arguments))
+    return ScalarBody(elements, (*first, *rest), tuple(moved(value) for value in body.yields))
 
 
 def _widened_body(structured: Structured) -> tuple[ScalarBody, tuple[int, ...]] | None:

@@ -42,6 +42,36 @@ def test_a_matmul_with_a_bf16_result_goes_to_the_multiplier_array() -> None:
     assert any("(rows x columns x inner) on" in note for note in artifact.notes)
 
 
+def test_a_bias_in_bf16_is_fused_with_a_matmul_of_bf16() -> None:
+    """The sum is rounded, the bias added and the sum rounded again, on the multiplier array."""
+    m, n, k = 32, 24, 16
+    builder = DispatchBuilder()
+    left, right = builder.operand(m, k, element="bf16"), builder.operand(k, n, element="bf16")
+    bias = builder.operand(n, element="bf16")
+    target = builder.binding(m, n, element="bf16", access=Access.WRITE)
+    maps = (projected(3, 0, 2), projected(3, 2, 1), projected(3, 0, 1))
+    total = builder.contraction(
+        left, right, builder.filled(0, m, n, element="bf16"), maps, (m, n, k), name="linalg.matmul"
+    )
+    zero = ScalarOp("arith.constant", (), "bf16", {"value": bytes(2)})
+    ops = (ScalarOp("arith.addf", (0, 1), "bf16"), zero, ScalarOp("arith.maximumf", (3, 4), "bf16"))
+    body = ScalarBody(("bf16",) * 3, ops, (5,))
+    structured = Structured(
+        2, (projected(2, 0, 1), projected(2, 1), projected(2, 0, 1)), ("parallel",) * 2, (m, n), body
+    )
+    empty = builder.op("tensor.empty", (), target.type)
+    builder.store(builder.op("linalg.generic", (total, bias, empty), target.type, structured), target)
+    generator = np.random.default_rng(8)
+    a, b = (generator.integers(-9, 10, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    c = (generator.integers(-999, 1000, n) / 8).astype(BF16)
+    sums = (a @ b).astype(BF16).astype(np.float32)
+    want = np.maximum((sums + c.astype(np.float32)).astype(BF16), BF16.type(0))
+    artifact = compile_dispatch(builder.done(), CompileOptions())
+    assert any("(rows x columns x inner) on" in note for note in artifact.notes)
+    found = execute(artifact, [a.astype(BF16), b.astype(BF16), c, np.zeros((m, n), BF16)], check=True)
+    np.testing.assert_array_equal(found.runs[0][-1], want)
+
+
 REDUCED = {
     "sum": (ScalarOp("arith.addf", (0, 1), "bf16"),),
     "difference": (ScalarOp("arith.subf", (1, 0), "bf16"),),

@@ -57,6 +57,14 @@ class Checks:
         if self.races is not None:
             self.races.begin_run()
 
+    def outside_load(self, core: str, pc: int) -> None:
+        """A core's bundle at `pc` loaded from where it has no data memory."""
+        message = (
+            f"{core} loads at pc {pc:#x} from where it has no data memory; it gets zeros here, on hardware "
+            "nobody says what"
+        )
+        self.log.add(("outside", core, pc), Finding("outside-read", core, message, pc=pc))
+
     # ----------------------------------------------------------------- DMAs
 
     def dma_read(self, memory: LocalMemory, piece: Piece) -> None:

@@ -183,6 +183,9 @@ class CoreUnit:
             self.stop = self._step_by_step(self.engine, budget, trace)
         else:
             self.stop = self.engine.run(budget)
+        outside = self.engine.take_outside()
+        if outside is not None:
+            self._fabric.checks.outside_load(self.name, outside)
         self._flush()
         self._notice()
         if self.watch is not None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 FindingKind = Literal[
     "unwritten-read",
+    "outside-read",
     "race",
     "stack-overflow",
     "lock-left",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class ArrayFinding:
     """Something that a run did inside the emulated array and hardware would not tell.
 
-    `kind` is a short stable name ("unwritten-read", "race", "stack-overflow", "lock-left", "queue-left",
-    "descriptor-left", "words-left"), `message` a whole sentence. `pc` is a byte address in program memory,
-    `channel` "S2MM 0", `descriptor` a BD, `address` a byte offset in data memory; None where the finding
-    has none. `count` is how often it was met.
+    `kind` is a short stable name ("unwritten-read", "outside-read", "race", "stack-overflow", "lock-left",
+    "queue-left", "descriptor-left", "words-left"), `message` a whole sentence. `pc` is a byte address in
+    program memory, `channel` "S2MM 0", `descriptor` a BD, `address` a byte offset in data memory; None where
+    the finding has none. `count` is how often it was met.
     """
 
     kind: str

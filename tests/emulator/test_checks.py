@@ -210,6 +210,18 @@ def test_a_parameter_that_the_stream_writes_is_ordered_by_the_data_that_follows(
         assert "the controller" in report.findings[0].message
 
 
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_load_from_where_no_memory_is_is_told_and_the_run_goes_on(engine: Engine, check: bool) -> None:
+    design, ddr = Design(), Ddr()
+    into(design, 16)
+    program(design, compute(), *load(0x80000), *load(0x3FFFC))
+    report = run(design, ddr, ddr.add(words(range(16))), check=check, engine=engine)
+    (found,) = report.findings
+    assert (found.kind, found.tile) == ("outside-read", "core (0,2)")
+    assert "it gets zeros here" in found.message
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_stack_that_grows_into_a_buffer(engine: Engine) -> None:
     """Linkers give a stack 0x400 bytes from 0x70000 up; this one takes 0x440, and BD 0 begins at 0x400."""

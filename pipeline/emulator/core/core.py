@@ -15,7 +15,18 @@ from .port import CoreChecks, CorePort, CoreStop
 from .program import PROGRAM_BYTES, CannotIssue, Program
 from .regions import default_store
 from .service import Fault
-from .state import NO_STACK, STACK_HIGH, STACK_LOW, STACK_PC, STALLS, Memory, State, decode, encode
+from .state import (
+    NO_STACK,
+    OUTSIDE_PC,
+    STACK_HIGH,
+    STACK_LOW,
+    STACK_PC,
+    STALLS,
+    Memory,
+    State,
+    decode,
+    encode,
+)
 
 EngineName: TypeAlias = Literal["jit", "plain"]
 
@@ -77,6 +88,14 @@ class Core:
         if low == NO_STACK:
             return None
         return low, self._state.word(STACK_HIGH), self._state.word(STACK_PC)
+
+    def take_outside(self) -> int | None:
+        """The pc of the last load from where the core has no memory since somebody asked; it gave zeros."""
+        pc = self._state.word(OUTSIDE_PC)
+        if pc == 0:
+            return None
+        self._state.set_word(OUTSIDE_PC, 0)
+        return pc - 1
 
     def reset(self) -> None:
         """Registers to zero, pc to 0, nothing in flight. Program and data memory stay."""

@@ -15,7 +15,7 @@ from ...isa.semantics.registers import Register, registers
 from ...isa.semantics.value import Type
 from ..memory import LOADED, STORED, WRITTEN
 from .llvm_text import Lines, Names, Operand, literal, llvm_constant, llvm_type
-from .state import POINTER_TABLE, QUADRANT_BYTES, REGISTERS, cell_bytes
+from .state import NOTHING, OUTSIDE_PC, POINTER_TABLE, QUADRANT_BYTES, REGISTERS, cell_bytes
 
 STATUS_DISPATCH = 0
 """Go on at EXIT_PC with shape EXIT_SHAPE, wherever that is."""
@@ -163,33 +163,54 @@ class Writer(Lines):
 
     # Memory
 
-    def address(self, address: Operand, size: int) -> str:
-        """A pointer to data memory at a core's address; goes to `fault` where there is none."""
+    def address(self, address: Operand, size: int, *, loads: bool = False) -> str:
+        """A pointer to data memory at a core's address. Where there is none, stores go to `fault`, and loads
+        note that and find zeros; both go to `fault` where it is not aligned."""
         wide = self.resize(address, Type(32))
         table = self.place(POINTER_TABLE)
         quadrant = self.assign(Type(32), f"lshr {wide.typed}, 16")
         entry, base = "%" + self.names.fresh(), "%" + self.names.fresh()
         self.line(f"{entry} = getelementptr ptr, ptr {table}, i32 {quadrant.text}")
         self.line(f"{base} = load ptr, ptr {entry}, align 8")
-        bad = self.assign(Type(1), f"icmp eq ptr {base}, null")
+        nowhere = self.assign(Type(1), f"icmp eq ptr {base}, null")
+        bad = None if loads else nowhere
         if size > 1:
             low = self.assign(Type(32), f"and {wide.typed}, {size - 1}")
             odd = self.assign(Type(1), f"icmp ne {low.typed}, 0")
-            bad = self.assign(Type(1), f"or {bad.typed}, {odd.text}")
-        if self.fault is None:
-            self.fault = self.names.fresh("fault")
+            bad = odd if bad is None else self.assign(Type(1), f"or {bad.typed}, {odd.text}")
         fine = self.names.fresh("fine")
-        self.line(f"br i1 {bad.text}, label %{self.fault}, label %{fine}, !prof !0")
+        if bad is None:
+            self.line(f"br label %{fine}")
+        else:
+            if self.fault is None:
+                self.fault = self.names.fresh("fault")
+            self.line(f"br i1 {bad.text}, label %{self.fault}, label %{fine}, !prof !0")
         self.label(fine)
+        if loads:
+            base = self._or_nothing(base, nowhere, fine)
         self.accesses.append((wide, size))
         offset = self.assign(Type(32), f"and {wide.typed}, 65535")
         pointer = "%" + self.names.fresh()
         self.line(f"{pointer} = getelementptr i8, ptr {base}, i32 {offset.text}")
         return pointer
 
+    def _or_nothing(self, base: str, nowhere: Operand, before: str) -> str:
+        """`base`, or the zeros where it is null, which is noted. `before` is the label of this block."""
+        outside, inside = self.names.fresh("outside"), self.names.fresh("inside")
+        zeros, found = "%" + self.names.fresh(), "%" + self.names.fresh()
+        self.line(f"br i1 {nowhere.text}, label %{outside}, label %{inside}, !prof !0")
+        self.label(outside)
+        self.store_state(OUTSIDE_PC, literal(Type(32), self.pc + 1))
+        place = self.place(NOTHING)
+        self.line(f"{zeros} = load ptr, ptr {place}, align 8")
+        self.line(f"br label %{inside}")
+        self.label(inside)
+        self.line(f"{found} = phi ptr [ {base}, %{before} ], [ {zeros}, %{outside} ]")
+        return found
+
     def load(self, address: Operand, type_: Type) -> Operand:
         size = type_.bits // 8
-        pointer = self.address(address, size)
+        pointer = self.address(address, size, loads=True)
         if self.checked:
             self._check_load(pointer, size)
         return self.assign(type_, f"load {llvm_type(type_)}, ptr {pointer}, align 1")

@@ -20,6 +20,7 @@ from .program import Issue, Program
 from .service import Fault, Wait, serve
 from .state import (
     FIRST_QUADRANT,
+    OUTSIDE_PC,
     QUADRANT_BYTES,
     QUADRANTS,
     REGISTERS,
@@ -156,14 +157,18 @@ class PlainEngine:
         return decode(reg.type, bytes(data))
 
     def memory(self, address: int, size: int, what: str) -> memoryview:
-        """The bytes of data memory at a core's address. Raises Fault."""
+        """The bytes of data memory at a core's address; zeros for a load where there is none, which is noted.
+        Raises Fault."""
         if address % size:
             raise Fault("misaligned", f"{what} of {size} bytes at {address:#x}, which is not aligned to that")
         quadrant, offset = divmod(address, QUADRANT_BYTES)
         memory = self.state.memories.get(quadrant)
-        if memory is None:
+        if memory is None and what != "load":
             raise Fault("out-of-range", describe_range(what, size, address))
         self._accesses.append((address, size))
+        if memory is None:
+            self.state.set_word(OUTSIDE_PC, self.pc + 1)
+            return memoryview(bytes(size))
         return memory[offset : offset + size]
 
     def _mark(self, address: int, size: int, marks: int) -> None:
@@ -171,7 +176,9 @@ class PlainEngine:
         if not self.state.checked:
             return
         quadrant, offset = divmod(address, QUADRANT_BYTES)
-        shadow = self.state.shadows[quadrant]
+        shadow = self.state.shadows.get(quadrant)
+        if shadow is None:
+            return
         places = range(offset, offset + size)
         if marks == LOADED and self.checks is not None and not all(shadow[i] & WRITTEN for i in places):
             self.checks.unwritten_load(self.pc, address, size)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ...isa.semantics.registers import file_size, register
 from ...isa.semantics.value import Type
+from ..memory import WRITTEN
 
 PlainValue: TypeAlias = int | tuple[int, ...]
 Memory: TypeAlias = npt.NDArray[np.uint8]
@@ -45,11 +46,21 @@ PORT = (STACK_PC + 4 + 7) // 8 * 8
 """Where the memory is that is shared with the tile (fast_port.py); 0 where there is none."""
 BUNDLE_BASE = PORT + 8
 """Bundles issued when compiled code was entered, and its fuel: what has issued is that less FUEL."""
+OUTSIDE_PC = BUNDLE_BASE + 8
+"""One more than the pc of the last load from where the core has no memory; 0 where there was none."""
+NOTHING = OUTSIDE_PC + 8
+"""Where such loads find their zeros."""
 REGISTERS = 256
 _REGISTER_BYTES = (file_size() + 63) // 64 * 64
 FLIGHT = REGISTERS + _REGISTER_BYTES
 FLIGHT_BYTES = 16384
 STATE_BYTES = FLIGHT + FLIGHT_BYTES
+
+
+_NOTHING = np.zeros(2 * QUADRANT_BYTES + 64, dtype=np.uint8)
+"""What is read where there is no memory, and a shadow in which it counts as written. Nobody writes it but
+checked code, which marks it as loaded."""
+_NOTHING[QUADRANT_BYTES:] = WRITTEN
 
 
 @cache
@@ -112,6 +123,7 @@ class State:
                 shadow = (ctypes.c_uint8 * QUADRANT_BYTES).from_address(memory.ctypes.data + QUADRANT_BYTES)
                 self.shadows[FIRST_QUADRANT + index] = memoryview(shadow).cast("B")
         self.set_word(STACK_LOW, NO_STACK)
+        self.set_long(NOTHING, _NOTHING.ctypes.data)
         self.set_long(PORT, fast_port)
 
     def clear_registers(self) -> None:

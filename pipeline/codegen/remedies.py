@@ -29,7 +29,8 @@ REMEDIES = (
     Remedy("compute in bf16 or f32: the chip has no f16", elements=frozenset({"f16"})),
     Remedy("compute in f32: the chip has no f64", elements=frozenset({"f64"})),
     Remedy(
-        "pass them as i8: elements of less than a byte are not unpacked", elements=frozenset({"i2", "i4"})
+        "load and store whole tensors whose rows are whole bytes, or pass them as i8",
+        elements=frozenset({"i2", "i4"}),
     ),
     Remedy(
         "write it out: its maxima and sums are lowered, its exp is not", ops=frozenset({"linalg.softmax"})

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..program import AffineResult, Dispatch, ScalarBody, Structured, TensorOp, TensorType
 from .expressions.bodies import BodyGraph, body_graph
 from .expressions.typed import Inexpressible, is_known, known_ops
+from .packed_elements import bytes_view, one_byte, packing, per_byte, unpacking
 from .problem import View
 from .stages import Map, Stage, Staged, Store, Tensor, Use, without_unused_tensors
 from .views import Views
@@ -34,8 +35,9 @@ class _Stager(Views):
 
     def lowered_here(self) -> str:
         return (
-            "the built-in backend lowers linalg ops on tensors of i1, i8, i16, i32, i64, bf16 and f32 whose "
-            f"bodies are made of {', '.join(known_ops())}; give other ops to another backend (--backend)"
+            "the built-in backend lowers linalg ops on tensors of i1, i2, i4, i8, i16, i32, i64, bf16 and "
+            f"f32 whose bodies are made of {', '.join(known_ops())}; give other ops to another backend "
+            "(--backend)"
         )
 
     def staged(self) -> Staged | None:
@@ -68,6 +70,10 @@ class _Stager(Views):
     def store(self, op: TensorOp) -> None:
         value = op.operands[0]
         type_ = self.types[value]
+        packed = self.packed_bytes(op, type_)
+        if packed is not None:
+            self.store_packed(op, value, packed)
+            return
         target = self.subview(op, type_)
         if 0 in target.shape:
             return
@@ -80,6 +86,31 @@ class _Stager(Views):
         if number is None or any(store.tensor == number for store in self.stores):
             number = self.copied_stage(op, value)
         self.stores.append(Store(number, target))
+
+    def packed_bytes(self, op: TensorOp, type_: TensorType) -> View | None:
+        """The bytes of the whole buffer that a load or store moves, where several elements share one."""
+        index = op.attributes.get("binding")
+        binding = self.bindings.get(index) if isinstance(index, int) else None
+        if binding is None or per_byte(binding.type.element) == 1 or binding.type.shape != type_.shape:
+            return None
+        return bytes_view(self.whole(binding))
+
+    def store_packed(self, op: TensorOp, value: str, target: View) -> None:
+        type_ = self.types[value]
+        number = self.computed.get(value)
+        source = self.copied_stage(op, value) if number is None else number
+        packed = self.new_tensor(op, TensorType(target.shape, "i8"))
+        self.stages.append(packing(op.location, type_.element, type_.shape, source, packed))
+        self.stores.append(Store(packed, target))
+
+    def unpacked(self, op: TensorOp, source: View) -> int:
+        """The tensor that `op` loads from these bytes."""
+        (result,) = op.results
+        self.tensors.append(Tensor(source.shape, "i8", 1, source))
+        packed, whole = len(self.tensors) - 1, self.new_tensor(op, result.type)
+        self.stages.append(unpacking(op.location, result.type.element, result.type.shape, packed, whole))
+        self.computed[result.id] = whole
+        return whole
 
     def copied_stage(self, op: TensorOp, value: str) -> int:
         """A stage that only copies `value`."""
@@ -151,10 +182,9 @@ class _Stager(Views):
         return len(self.tensors) - 1
 
     def element_bytes(self, op: TensorOp, element: str) -> int:
-        bits = dtypes.storage_bits(element) if dtypes.is_known(element) else 1
-        if bits % 8 or not is_known(element):
+        if not dtypes.is_known(element) or not is_known(element):
             raise self.unsupported(op, f"elements of {element}", elements=(element,))
-        return bits // 8
+        return max(1, dtypes.storage_bits(element) // 8)
 
     # ----------------------------------------------------------------- accesses
 
@@ -167,7 +197,11 @@ class _Stager(Views):
         if single is None and producer.structured is not None:
             single = self.fill_value(producer, producer.structured)
         if single is not None:
-            return single
+            return one_byte(single, self.types[value].element)
+        if value not in self.computed and producer.name.endswith("dispatch.tensor.load"):
+            packed = self.packed_bytes(producer, self.types[value])
+            if packed is not None:
+                self.unpacked(producer, packed)
         if value in self.computed:
             return Use(self.computed[value], map_)
         key = (value, map_, loops)

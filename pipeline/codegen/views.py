@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .. import dtypes
 from ..errors import UnsupportedOp
-from ..program import AffineResult, Dispatch, Structured, TensorOp, TensorType
+from ..program import AffineResult, Binding, Dispatch, Structured, TensorOp, TensorType
 from . import scalar_body
 from .problem import View
 from .remedies import remedies
@@ -130,17 +130,21 @@ class Views:
             raise self.unsupported(op)
         bits = dtypes.storage_bits(binding.type.element)
         if bits % 8:
-            raise self.unsupported(op, f"elements of {binding.type.element}, packed into bytes")
-        whole = View(
+            raise self.unsupported(op, f"part of a tensor of {binding.type.element}, packed into bytes")
+        return self.sliced(op, self.whole(binding), value.shape)
+
+    def whole(self, binding: Binding) -> View:
+        """All of a buffer; elements of less than a byte as if they had one each."""
+        bits = dtypes.storage_bits(binding.type.element)
+        return View(
             binding=binding.index,
             element=binding.type.element,
-            element_bytes=bits // 8,
+            element_bytes=max(1, bits // 8),
             buffer_bytes=binding.type.size_bytes,
             base=0,
             shape=binding.type.shape,
             strides=row_major(binding.type.shape),
         )
-        return self.sliced(op, whole, value.shape)
 
     def sliced(self, op: TensorOp, view: View, shape: tuple[int, ...]) -> View:
         offsets = self.integers(op, "offsets", (0,) * len(view.shape))

@@ -367,9 +367,3 @@ def test_an_unknown_op_is_named_with_its_place_and_what_can_be_lowered() -> None
         compile_dispatch(elementwise("f32", (8,), op, operands=1), CompileOptions())
     assert str(found.value.location) == "test.mlir:7:3"
     assert "arith.addf" in str(found.value.remedy)
-
-
-def test_elements_that_are_no_whole_bytes_are_refused() -> None:
-    op = ScalarOp("arith.addi", (0, 1), "i4")
-    with pytest.raises(UnsupportedOp, match="i4"):
-        compile_dispatch(elementwise("i4", (8,), op), CompileOptions())

@@ -4,9 +4,9 @@ A value is 0 to 63 (six bits of LOCK_VALUE). A request carries a signed 7-bit va
 for at least n and subtracts n, one of n waits for exactly n and leaves it; a release adds. What would
 leave the range is clamped, and shown in LOCKS_OVERFLOW / LOCKS_UNDERFLOW (aie-rt; facts/emulation.md).
 
-That an exact acquire takes nothing is what designs that run on hardware need: in mlir-aie a core waits for
-its barrier to be 1, reads its parameters and adds 1, so that it next waits until the instruction stream has
-set 1 again (ml/scale_shift, which does so twice in a run; a comment of matrix_multiplication/whole_array).
+That an exact acquire takes nothing says UG1583 ("Locks": acquire_equal "doesn't modify the value"), and
+designs that run on hardware need it: in mlir-aie a core waits for its barrier to be 1, reads its parameters
+and adds 1, so that it next waits until the instruction stream has set 1 again (ml/scale_shift, twice a run).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ..isa.assembler import ProgramStatement
 from ..npu.limits import WORD_BYTES
+from .core_memory import EpiloguePlaces
 from .kernel_shape import KernelDoesNotFit, KernelShape
 from .problem import Epilogue, Operand, View
 from .stage_expression import Expression
@@ -26,26 +27,12 @@ _SUMS, _RESULT, _FIRST_COLUMN = 0, 1, 2
 
 
 def epilogue_statements(
-    epilogue: Epilogue,
-    shape: KernelShape,
-    written: View,
-    *,
-    sums: int,
-    columns: Sequence[int],
-    result: str,
-    kept: Sequence[str],
+    epilogue: Epilogue, shape: KernelShape, written: View, places: EpiloguePlaces
 ) -> list[ProgramStatement]:
-    """The loop, for results as in `written`. `sums` and `columns` are addresses, `result` is the register
-    with the result's address; the registers `kept` are left alone. Raises KernelDoesNotFit."""
+    """The loop, for results as in `written`. Raises KernelDoesNotFit."""
     body = vector_body(epilogue, shape, written)
-    try:
-        if body is not None:
-            return vector_epilogue_statements(
-                body, epilogue, shape, written, sums=sums, columns=columns, result=result, kept=kept
-            )
-    except TooFewRegisters:
-        pass
-    return _scalar(epilogue, shape, written, sums=sums, columns=columns, result=result, kept=kept)
+    found = None if body is None else vector_epilogue_statements(body, epilogue, shape, written, places)
+    return _scalar(epilogue, shape, written, places) if found is None else found
 
 
 def epilogue_cycles(epilogue: Epilogue, shape: KernelShape, written: View, words: int) -> int:
@@ -56,18 +43,11 @@ def epilogue_cycles(epilogue: Epilogue, shape: KernelShape, written: View, words
 
 
 def _scalar(
-    epilogue: Epilogue,
-    shape: KernelShape,
-    written: View,
-    *,
-    sums: int,
-    columns: Sequence[int],
-    result: str,
-    kept: Sequence[str],
+    epilogue: Epilogue, shape: KernelShape, written: View, places: EpiloguePlaces
 ) -> list[ProgramStatement]:
-    nest = _nest(epilogue, shape, written, sums, columns)
+    nest = _nest(epilogue, shape, written, places.sums, places.columns)
     expression = Expression(epilogue.body, epilogue.op)
-    values = [register for register in VALUES if register not in kept]
+    values = [register for register in VALUES if register not in places.kept]
     constants = len(expression.constants)
     for unroll in unrolls(nest, expression, [nest.levels[-1].trip.constant]):
         for in_registers in (constants, constants // 2, 0):
@@ -79,7 +59,7 @@ def _scalar(
                     "epilogue",
                     StageShape(unroll, in_registers),
                     values=values,
-                    bases={_RESULT: result},
+                    bases={_RESULT: places.result},
                 ).statements()
             except TooFewRegisters:
                 continue

@@ -53,6 +53,17 @@ class Lock(enum.IntEnum):
         return OWN_LOCK_BASE + self.value
 
 
+@dataclass(frozen=True, slots=True)
+class EpiloguePlaces:
+    """What the code of an epilogue is given: addresses of the sums and of what comes for the columns, the
+    register with the result's address, and the registers that it leaves alone."""
+
+    sums: int
+    columns: tuple[int, ...]
+    result: str
+    kept: tuple[str, ...]
+
+
 def initial_locks() -> dict[int, int]:
     """The values that locks start with: all buffers are free."""
     return {lock.value: 1 for lock in (Lock.LEFT_FREE, Lock.RIGHT_FREE, Lock.RESULT_FREE)}

@@ -8,9 +8,10 @@ are rows in it. Results are written in the same order, each as wide as its type.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..isa.assembler import Label, LoopEnd, ProgramStatement, Statement
+from .core_memory import EpiloguePlaces
 from .kernel_shape import KernelShape
 from .matrix_modes import VECTOR_BYTES
 from .problem import Epilogue, Operand, View
@@ -51,30 +52,23 @@ def vector_cycles(body: LanesBody, words: int) -> int:
 
 
 def vector_epilogue_statements(
-    body: LanesBody,
-    epilogue: Epilogue,
-    shape: KernelShape,
-    written: View,
-    *,
-    sums: int,
-    columns: Sequence[int],
-    result: str,
-    kept: Sequence[str],
-) -> list[ProgramStatement]:
-    """As `array_epilogue.epilogue_statements`, of what `vector_body` gave. Raises TooFewRegisters."""
-    assert not USED & {*kept}
+    body: LanesBody, epilogue: Epilogue, shape: KernelShape, written: View, places: EpiloguePlaces
+) -> list[ProgramStatement] | None:
+    """As `array_epilogue.epilogue_statements`, of what `vector_body` gave; None where there are too few
+    registers for it."""
+    assert not USED & {*places.kept}
     whole = not epilogue.operands
     blocks = shape.columns // shape.mode.columns
     units = shape.rows * shape.mode.columns // _unit(written) * (blocks if whole else 1)
     count = len(body.constants)
     for unroll in [n for n in _UNROLLS if units % n == 0]:
         for in_vectors in dict.fromkeys((count, count // 2, 0)):
-            made = _EpilogueLoops(epilogue, body, shape, written, columns, in_vectors)
+            made = _EpilogueLoops(epilogue, body, shape, written, places, in_vectors)
             try:
-                return list(made.statements(sums, result, units // unroll, unroll, 1 if whole else blocks))
+                return list(made.statements(units // unroll, unroll, 1 if whole else blocks))
             except TooFewRegisters:
                 continue
-    raise TooFewRegisters("vectors at a time")
+    return None
 
 
 def _unit(written: View) -> int:
@@ -91,20 +85,18 @@ class _EpilogueLoops:
         body: LanesBody,
         shape: KernelShape,
         written: View,
-        columns: Sequence[int],
+        places: EpiloguePlaces,
         in_vectors: int,
     ) -> None:
         self.op, self.shape, self.written = epilogue.op, shape, written
-        self.epilogue, self.addresses = epilogue, columns
+        self.epilogue, self.places = epilogue, places
         self.unit = VectorUnit(body, epilogue.op, in_vectors)
         self.nodes = {epilogue.body.inputs[number][0]: node for number, node in body.inputs.items()}
         self.total = self.nodes[epilogue.total]
 
-    def statements(
-        self, sums: int, result: str, turns: int, unroll: int, blocks: int
-    ) -> Iterator[ProgramStatement]:
+    def statements(self, turns: int, unroll: int, blocks: int) -> Iterator[ProgramStatement]:
         """`blocks` times `turns` turns of `unroll` units of elements."""
-        yield from self._setup(sums, result)
+        yield from self._setup()
         if turns > 1:
             yield Statement("movxm ls, #epilogue_inner", "")
             yield Statement("movxm le, #epilogue_inner_end", "")
@@ -125,15 +117,16 @@ class _EpilogueLoops:
 
     # ----------------------------------------------------------------- what stays
 
-    def _setup(self, sums: int, result: str) -> Iterator[Statement]:
-        yield Statement(f"movi p{_SUMS_LOW}, #{sums}", f"{self.op}: sums")
-        yield Statement(f"movi p{_SUMS_HIGH}, #{sums + VECTOR_BYTES}", f"{self.op}: sums, upper half")
-        yield Statement(f"mov p{_RESULT}, {result}", f"{self.op}: results")
-        for number, address in enumerate(self.addresses, _FIRST_COLUMN):
+    def _setup(self) -> Iterator[Statement]:
+        places = self.places
+        yield Statement(f"movi p{_SUMS_LOW}, #{places.sums}", f"{self.op}: sums")
+        yield Statement(f"movi p{_SUMS_HIGH}, #{places.sums + VECTOR_BYTES}", f"{self.op}: sums, upper half")
+        yield Statement(f"mov p{_RESULT}, {places.result}", f"{self.op}: results")
+        for number, address in enumerate(places.columns, _FIRST_COLUMN):
             yield Statement(f"movi p{number}, #{address}", f"{self.op}: operand of the columns")
         yield from self.unit.setup()
         self.loaded: list[tuple[str, str]] = []
-        pointers = iter(range(_FIRST_COLUMN, _FIRST_COLUMN + len(self.addresses)))
+        pointers = iter(range(_FIRST_COLUMN, _FIRST_COLUMN + len(places.columns)))
         for number, argument in enumerate(self.epilogue.arguments):
             pointer = next(pointers) if isinstance(argument, Operand) else None
             node = self.nodes.get(number)

@@ -17,7 +17,7 @@ from ..npu.topology import OWN_DATA_BASE
 from . import halves_kernel
 from .accumulator_schedule import ZERO_SHIFT, begin_register
 from .array_epilogue import epilogue_statements
-from .core_memory import Lock
+from .core_memory import EpiloguePlaces, Lock
 from .kernel_shape import KernelShape
 from .matrix_modes import Accumulator
 from .operand_schedule import LEFT_SHUFFLE, RIGHT_SHUFFLE
@@ -146,10 +146,12 @@ def _epilogue(program: VectorProgram, epilogue: Epilogue) -> Iterator[ProgramSta
         epilogue,
         program.shape,
         program.written,
-        sums=OWN_DATA_BASE + program.sums[0],
-        columns=[OWN_DATA_BASE + place for place in program.columns],
-        result=_SENT[0],
-        kept=PERSISTENT,
+        EpiloguePlaces(
+            OWN_DATA_BASE + program.sums[0],
+            tuple(OWN_DATA_BASE + place for place in program.columns),
+            _SENT[0],
+            PERSISTENT,
+        ),
     )
     if columns:
         yield Statement(f"movi {_SCRATCH}, #{columns}", "operands of the columns")

@@ -152,7 +152,7 @@ class _Matcher(Views):
             else None
             for number, operand in enumerate(op.operands)
         ]
-        lanes = lanes_body(body, target.element)
+        lanes = lanes_body(body, target.element, own_sums=total.type.element == "f32")
         epilogue = Epilogue(op.name, body, op.operands.index(total.id), tuple(arguments), lanes)
         result = replace(found.result, view=target)
         return replace(found, result=result, epilogue=epilogue)

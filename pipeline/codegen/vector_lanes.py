@@ -4,7 +4,9 @@ Truths are masks in scalar registers, a bit a lane, as vlt and its relatives lea
 There is no shift of lanes: it goes by way of 64-bit lanes of an accumulator, which vups shifts to the left
 and vsrs to the right (with crRnd 0: floor; crSat 0: what is above is cut), but for signs, which are
 comparisons. There are no products of 32 bits either, but of halves: two of them 16 bits higher, and one.
-Shifts that differ from element to element, and leading zeros, are left to scalar code.
+Shifts that differ from element to element, and leading zeros, are left to scalar code. So are sums of f32,
+whose nodes need both, but where the unit's own sums will do: they are not IEEE's (how they round says
+isa/semantics/vector_float.py).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _TRUTHS = {"lt": "vlt.s32", "ge": "vge.s32", "ltu": "vlt.d32", "geu": "vge.d32"}
 
 _WORDS = {"add": "vadd.32", "sub": "vsub.32", "and": "vband", "or": "vbor"}
 _LOGIC = ("and", "or", "xor")
+_FLOAT_SUM = "vadd.f"
 _NARROW = {
     "extend.u8": (0, 0xFF),
     "extend.u16": (0, 0xFFFF),
@@ -40,6 +43,9 @@ _BF16_SHIFT = 16
 
 LOW_HALVES, HIGH_HALVES = 2, 3
 """vshuffle's modes for all low or high halves of two registers' words (llvm-aie: T16_32x2_lo, _hi)."""
+
+FLOAT_SUMS = 28
+"""The mode word of vadd.f: that of bf16 products, as AMD's compilers set it (add-bf16 of the corpus)."""
 
 CROSS_PRODUCTS, LOW_PRODUCTS = 0x5A, 0x45A
 """Mode words: unsigned halves lane by lane, two for each of 16 sums (facts/aie2-isa.md 3.1); the second
@@ -72,6 +78,11 @@ class LanesBody:
     shifts: tuple[int, ...]
 
     @property
+    def adds_floats(self) -> bool:
+        """Whether it has sums of f32."""
+        return any(self.graph.nodes[number].op == _FLOAT_SUM for number in self.order)
+
+    @property
     def multiplies(self) -> bool:
         """Whether it has products."""
         return any(self.graph.nodes[number].op == "mul" for number in self.order)
@@ -82,26 +93,31 @@ class LanesBody:
         return sum(self._cost(self.graph.nodes[number]) for number in self.order)
 
     def _cost(self, node: Word) -> int:
-        if node.op == "mul":
+        if node.op in ("mul", _FLOAT_SUM):
             return 6
         if node.op in ("lshl", "ashl", "xor") or node.op in _NARROW:
             return 3
         return 2 if node.op in ("eq", "ne") else 1
 
 
-def lanes_body(body: BodyGraph, element: str) -> LanesBody | None:
-    """For results of type `element`; None where there is no such code."""
+def lanes_body(body: BodyGraph, element: str, *, own_sums: bool = False) -> LanesBody | None:
+    """For results of type `element`; None where there is no such code. `own_sums`: sums of f32 may be rounded
+    as the vector unit does, for what is within the rounding of a matmul anyway."""
     try:
-        return _lanes_body(body, element)
+        return _lanes_body(body, element, own_sums=own_sums)
     except NoLanes:
         return None
 
 
-def _lanes_body(body: BodyGraph, element: str) -> LanesBody:
+def _lanes_body(body: BodyGraph, element: str, *, own_sums: bool) -> LanesBody:
     if len(body.results) != 1 or len(body.results[0]) != 1 or body.indices:
         raise NoLanes("a result of more than one word")
     (word,) = body.results[0]
-    graph = body.graph
+    graph = body.graph.copy()
+    if own_sums:
+        for number, operands in graph.float_sums.items():
+            if graph.value(number) is None:
+                graph.nodes[number] = Word(_FLOAT_SUM, operands)
     rounded = _rounded(body, word) if element == "bf16" else None
     result = word if rounded is None else rounded
     order = _order(graph, result)
@@ -173,7 +189,7 @@ def _is_truth(graph: Graph, number: int, masks: set[int]) -> bool:
         amount = graph.value(node.operands[1])
         if amount is None or abs(amount) > -_SIGN:
             raise NoLanes("a shift that differs from element to element, or by a word")
-    if node.op not in ("const", "input", "sel", "lshl", "ashl", *_WORDS, *_NARROW, "xor", "mul"):
+    if node.op not in ("const", "input", "sel", "lshl", "ashl", *_WORDS, *_NARROW, "xor", "mul", _FLOAT_SUM):
         raise NoLanes(f"{node.op} of sixteen words")
     return False
 
@@ -224,6 +240,7 @@ class Settings:
     high_halves: str
     cross_products: str
     low_products: str
+    float_sums: str
 
 
 @dataclass(slots=True)
@@ -291,6 +308,8 @@ class LanesCode:
         names = [self._word(operand) for operand in node.operands]
         if node.op == "mul":
             return self._multiplied(*names)
+        if node.op == _FLOAT_SUM:
+            return self._float_sum(*names)
         if node.op in _NARROW:
             return self._narrowed(node.op, names[0])
         if node.op == "xor":  # (x | y) - (x & y)
@@ -314,6 +333,14 @@ class LanesCode:
         self._put(f"vsrs.s32.s64 {first}, cm{number}, {settings.zero_shift}")
         self.accumulators.give(number)
         return first
+
+    def _float_sum(self, x: str, y: str) -> str:
+        number = self.accumulators.take()
+        self._put(f"vmov bml{number}, {x}")
+        self._put(f"vmov bmh{number}, {y}")
+        self._put(f"vadd.f bml{number}, bml{number}, bmh{number}, {self.settings.float_sums}")
+        self.accumulators.give(number)
+        return self._vector(f"vmov {{}}, bml{number}")
 
     def _narrowed(self, op: str, x: str) -> str:
         bias, mask = _NARROW[op]

@@ -11,6 +11,7 @@ from .stage_registers import Pool
 from .vector_lanes import (
     ALL_LANES,
     CROSS_PRODUCTS,
+    FLOAT_SUMS,
     HIGH_HALVES,
     LOW_HALVES,
     LOW_PRODUCTS,
@@ -22,7 +23,7 @@ from .vector_lanes import (
 
 WORD = 4
 SCRATCH = "r1"
-SETTINGS = Settings("r0", SCRATCH, ZERO_SHIFT, "r4", "r5", "r6", "r7")
+SETTINGS = Settings("r0", SCRATCH, ZERO_SHIFT, "r4", "r5", "r6", "r7", "r27")
 _VECTORS = tuple(f"x{number}" for number in range(12))
 _ACCUMULATORS = tuple(str(number) for number in range(8))
 _MASKS = tuple(f"r{number}" for number in range(16, 24))
@@ -71,6 +72,8 @@ class VectorUnit:
                 (SETTINGS.low_products, LOW_PRODUCTS),
             ):
                 yield Statement(f"movi {register}, #{value}", f"{self.op}: products of halves")
+        if self.body.adds_floats:
+            yield Statement(f"movi {SETTINGS.float_sums}, #{FLOAT_SUMS}", f"{self.op}: sums of f32")
         for register, amount in zip(SHIFT_REGISTERS, self.body.shifts, strict=False):
             yield Statement(f"movi {register}, #{amount}", f"{self.op}: a shift")
         for value in self.body.constants[: self.in_vectors]:

@@ -203,6 +203,35 @@ def test_bf16_results_are_rounded_in_vector_code(
         assert_same(found[-1], want)
 
 
+@pytest.mark.parametrize("target", ["f32", "bf16"])
+@pytest.mark.parametrize("size", [(16, 16, 24), (70, 72, 100), (33, 20, 260)], ids=str)
+def test_a_bias_in_f32_is_added_by_the_vector_unit(size: tuple[int, int, int], target: str) -> None:
+    """Products of bf16 are exact in float32; a sum of k terms and a bias errs by at most k + 2 roundings of
+    half a unit (2**-24) of the sum of magnitudes (Higham, Accuracy and Stability, 4.2), twice that for a unit
+    that cuts what lies below its widest term; bf16 by half a unit of its own more."""
+    m, n, k = size
+    ops = (ScalarOp("arith.addf", (0, 1), "f32"), ScalarOp("arith.truncf", (3,), "bf16"))
+    body = ScalarBody(("f32", "f32", target), ops[: 1 + (target == "bf16")], (3 + (target == "bf16"),))
+    generator = np.random.default_rng(sum(size))
+    bf16: np.dtype[Any] = dtypes.numpy_dtype("bf16")
+    left = generator.standard_normal((m, k)).astype(bf16)
+    right = generator.standard_normal((k, n)).astype(bf16)
+    # some of the bias nearly cancels what it is added to, some is far larger or smaller
+    exact = left.astype(np.float64) @ right.astype(np.float64)
+    bias = (-exact[0] * generator.choice([1, 1.0001, 1e-4, 1e4], n)).astype(np.float32)
+    buffers: list[Array] = [left, right, bias, np.zeros((m, n), dtypes.numpy_dtype(target))]
+    artifact = compile_dispatch(fused(size, body, ((1,),), operand="bf16", fill=0), CompileOptions())
+    (listing,) = (data for name, data in artifact.files.items() if name.endswith(".s"))
+    assert b"vadd.f" in listing
+    sizes = np.abs(left.astype(np.float64)) @ np.abs(right.astype(np.float64)) + np.abs(bias)
+    bound = 2 * (k + 2) * 2.0**-24 * sizes
+    want = exact + bias
+    if target == "bf16":
+        bound += 2.0**-8 * (np.abs(want) + bound)
+    for found in execute(artifact, buffers, repeat=2, check=True).runs:
+        assert (np.abs(found[-1].astype(np.float64) - want) <= bound).all()
+
+
 def scaled(target: str) -> ScalarBody:
     """TFLite's: the sum and a bias times a multiplier in 64 bits, shifted with rounding, held in range."""
     wide = [("arith.addi", (0, 1), "i32"), ("arith.extsi", (4,), "i64"), ("arith.extsi", (2,), "i64")]

@@ -27,7 +27,7 @@ from aiepipe.isa.assembler import BundleStatement, Label, Statement, assemble
 from tests.emulator.core.bench import Bench
 
 LANES = 16
-SETTINGS = Settings("r0", "r1", "s0", "r4", "r5", "r6", "r7")
+SETTINGS = Settings("r0", "r1", "s0", "r4", "r5", "r6", "r7", "r3")
 BINARY = ("add", "sub", "mul", "and", "or", "xor", "lt", "ltu", "ge", "geu", "eq", "ne")
 UNARY = ("extend.s8", "extend.u8", "extend.s16", "extend.u16")
 EDGES = (0, 1, -1, 2, 127, 128, -128, 255, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 2**31 - 1, -(2**31))

@@ -60,7 +60,9 @@ def add(graph: Graph, x: int, y: int) -> int:
     both = graph.op("eq", magnitude(graph, small), graph.constant(INFINITY))
     result = graph.select(infinite, large, result)
     invalid = graph.either(is_nan(graph, large), graph.both(graph.both(infinite, both), unlike))
-    return graph.select(invalid, graph.constant(QUIET_NAN), result)
+    result = graph.select(invalid, graph.constant(QUIET_NAN), result)
+    graph.float_sums[result] = (x, y)
+    return result
 
 
 def subtract(graph: Graph, x: int, y: int) -> int:

@@ -110,14 +110,16 @@ def evaluate(op: str, operands: Sequence[int]) -> int:
 
 @dataclass(slots=True)
 class Graph:
-    """Nodes by number; operands come before what uses them."""
+    """Nodes by number; operands come before what uses them. `float_sums` are those that are f32 sums of two
+    others, for who has something better for that than their nodes."""
 
     nodes: list[Word] = field(default_factory=list[Word])
+    float_sums: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     _numbers: dict[Word, int] = field(default_factory=dict[Word, int])
 
     def copy(self) -> Graph:
         """One that can be added to apart from this one."""
-        return Graph(list(self.nodes), dict(self._numbers))
+        return Graph(list(self.nodes), dict(self.float_sums), dict(self._numbers))
 
     def constant(self, value: int) -> int:
         return self._add(Word("const", (), signed(value)))

@@ -42,6 +42,16 @@ def _maximum(left: Float64, right: Float64) -> Float64:
     return -_minimum(-left, -right)
 
 
+def _minimum_number(left: Float64, right: Float64) -> Float64:
+    """minnumf: NaN loses. Which of two zeros it is, LLVM leaves open and numpy to the operands' order; here,
+    as in IEEE 754-2019's minimumNumber and in our backend's code, -0 is below +0."""
+    return np.where(np.isnan(left), right, np.where(np.isnan(right), left, _minimum(left, right)))
+
+
+def _maximum_number(left: Float64, right: Float64) -> Float64:
+    return -_minimum_number(-left, -right)
+
+
 def _clamp(value: Float64, low: Float64, high: Float64) -> Float64:
     return np.minimum(np.maximum(value, low), high)
 
@@ -96,8 +106,8 @@ TABLE: dict[str, Operation] = {
     "arith.cmpf": _compare,
     "arith.minimumf": plain(_minimum),
     "arith.maximumf": plain(_maximum),
-    "arith.minnumf": plain(np.fmin),
-    "arith.maxnumf": plain(np.fmax),
+    "arith.minnumf": plain(_minimum_number),
+    "arith.maxnumf": plain(_maximum_number),
     "math.absf": plain(np.abs),
     "math.acos": plain(np.arccos),
     "math.acosh": plain(np.arccosh),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiepipe import dtypes
 from aiepipe.codegen import CompileOptions, compile_dispatch
 from aiepipe.program import Dispatch, ScalarBody, ScalarOp
 
@@ -85,6 +86,22 @@ def test_float_comparisons(predicate: str, element: str) -> None:
 @pytest.mark.parametrize("name", ["arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"])
 def test_extremes_of_floats(name: str, element: str) -> None:
     unary(element, ScalarOp(name, (0, 1), element), 2)
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)], ids=str)
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+@pytest.mark.parametrize("name", ["arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf"])
+def test_of_two_zeros_the_one_with_a_sign_is_below(
+    name: str, element: str, zeros: tuple[float, float]
+) -> None:
+    """Whatever their order, and in the reference as well: a right result is never called wrong."""
+    dtype = dtypes.numpy_dtype(element)
+    buffers = [np.full(SHAPE, zero, dtype) for zero in (*zeros, 7.0)]
+    body = ScalarBody((element,) * 3, (ScalarOp(name, (0, 1), element),), (3,))
+    want = np.full(SHAPE, -0.0 if "min" in name else 0.0, dtype)
+    assert_same(expected(body, buffers), want)
+    artifact = compile_dispatch(elementwise(element, SHAPE, body.ops[0]), CompileOptions(cores=1))
+    assert_same(execute(artifact, buffers, check=True).runs[0][-1], want)
 
 
 @pytest.mark.parametrize("name", ["arith.addf", "arith.mulf"])

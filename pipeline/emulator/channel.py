@@ -21,7 +21,7 @@ from ..npu.topology import Direction
 from .addressing import Pattern, Piece, pattern_of
 from .compression import GROUP_WORDS, Unpacker, compress
 from .fabric import Active, Outlet
-from .locks import LockBank, taken, wanted
+from .locks import LockBank, taken
 from .memory import Store
 from .packets import Token, out_of_order_id, packet_header
 from .races import Clock
@@ -490,8 +490,7 @@ class Channel(Active):
         lock = self.waiting_lock()
         if lock is not None:
             bank, number, value = lock
-            held = bank.value(number)
-            return f"{place} waits for lock {number} of {bank.tile} {wanted(value)}, which is {held}"
+            return f"{place} {bank.awaited(number, value, f'lock {number} of {bank.tile}')}"
         progress = f"{self._done} of {self._pattern.length} words moved"
         if self.direction is Direction.S2MM:
             return f"{place} waits for words from its stream ({progress})"

@@ -33,7 +33,7 @@ from .core.port import CoreStop, ProcessorBus
 from .core_input import CoreInput
 from .engine import CoreEngine, CoreWatch
 from .fabric import Fabric, Outlet
-from .locks import LockBank, taken, wanted
+from .locks import LockBank, taken
 from .races import Actor
 from .streams import Stamp
 from .trace import Trace, bundle_text
@@ -233,10 +233,8 @@ class CoreUnit:
         place = f"at pc {stop.pc:#06x}"
         if stop.kind == "acquire":
             bank, lock = self._lock(stop.number)
-            return (
-                f"{place} waits for its lock {stop.number} (lock {lock} of {bank.tile}) {wanted(stop.value)},"
-                f" which is {bank.value(lock)}"
-            )
+            name = f"its lock {stop.number} (lock {lock} of {bank.tile})"
+            return f"{place} {bank.awaited(lock, stop.value, name)}"
         if stop.kind == "stream-read":
             return f"{place} waits for a word from its stream"
         if stop.kind == "stream-write":

@@ -50,7 +50,7 @@ def stopped(error: EmulationError, array: Array, waiting: str, tokens: Iterable[
     report = _Report(array)
     stands = f"{STREAM} waits for {waiting}" if waiting else f"{STREAM} goes on"
     lines = [f"{error.message}: {stands}", *(f"  {line}" for line in report.situations(tokens))]
-    circle = report.circle(tokens)
+    circle = report.circle(tokens, among=report.stuck())
     if circle:
         lines.append(f"  circle of waiting: {' -> '.join(circle)}")
     running = next((core for core in array.cores if core.ready()), None)
@@ -92,15 +92,42 @@ class _Report:
         ]
         return lines
 
-    def circle(self, tokens: Iterable[Token]) -> list[str]:
-        """The first circle that the stream's waiting leads to, the first name again at its end."""
+    def circle(self, tokens: Iterable[Token], *, among: set[str] | None = None) -> list[str]:
+        """The first circle that the stream's waiting leads to, the first name again at its end.
+
+        `among`: only of these.
+        """
         starts = [channel.name for token in tokens if (channel := self._channel(token)) is not None]
         done: set[str] = set()
         for start in starts or [*self._cores, *self._channels]:
-            found = self._search(start, [], done)
+            found = self._search(start, done, among) if among is None or start in among else []
             if found:
                 return found
         return []
+
+    def stuck(self) -> set[str]:
+        """Who cannot go on while others still move: all that could help them are stuck themselves.
+
+        Whoever waits in the middle of a run waits for somebody, and the run's own loops are circles then; only
+        one that nobody outside can open is a deadlock.
+        """
+        names = (*self._channels, *self._cores, *self._packets, *self._controls)
+        after = {name: self._after(name) for name in names if not self._may_go_on(name)}
+        found = {name for name, following in after.items() if following}
+        while free := {name for name in found if not found.issuperset(after[name])}:
+            found -= free
+        return found
+
+    def _may_go_on(self, name: str) -> bool:
+        """What it waits for is there already; it only did not have its turn yet."""
+        channel = self._channels.get(name)
+        if channel is None:
+            return False
+        lock = channel.waiting_lock()
+        if lock is not None:
+            bank, number, value = lock
+            return bank.grants(number, value)
+        return channel.direction is Direction.S2MM and channel.fifo.count > 0
 
     def chain(self, tokens: Iterable[Token]) -> list[str]:
         """Where there is no circle: from what the stream waits for to who has nothing to wait for."""
@@ -112,8 +139,11 @@ class _Report:
             path.append(following[0])
         return [f"  chain of waiting: {' -> '.join(path)}"] if len(path) > 1 else []
 
-    def _search(self, start: str, path: list[str], done: set[str]) -> list[str]:
-        stack: list[tuple[str, list[str]]] = [(start, self._after(start))]
+    def _search(self, start: str, done: set[str], among: set[str] | None) -> list[str]:
+        def after(name: str) -> list[str]:
+            return [other for other in self._after(name) if among is None or other in among]
+
+        stack: list[tuple[str, list[str]]] = [(start, after(start))]
         path = [start]
         while stack:
             name, following = stack[-1]
@@ -127,7 +157,7 @@ class _Report:
                 return [*path[path.index(successor) :], successor]
             if successor not in done:
                 path.append(successor)
-                stack.append((successor, self._after(successor)))
+                stack.append((successor, after(successor)))
         return []
 
     def _after(self, name: str) -> list[str]:

@@ -101,6 +101,11 @@ class LockBank:
         held = self._view[lock * LOCK_CELLS + LOCK_VALUE]
         return held >= -value if value < 0 else held == value
 
+    def awaited(self, lock: int, value: int, name: str) -> str:
+        """An acquire's wait, in words. One that would be granted by now only did not have its turn yet."""
+        wait = "is about to take" if self.grants(lock, value) else "waits for"
+        return f"{wait} {name} {wanted(value)}, which is {self.value(lock)}"
+
     def acquire(self, lock: int, value: int) -> int | None:
         """Tries. When granted, the time from which on it could have been; else None."""
         if not self.grants(lock, value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -234,3 +235,37 @@ def test_a_packet_ring_without_rule_is_named() -> None:
     design.transfer(S2MM, 0, 8)
     design.sync()
     assert "has no rule for packet id 9" in str(stuck(design, ddr, ddr.add(words([0] * 8))))
+
+
+@pytest.mark.parametrize("steps", range(4, 64, 3))
+def test_a_run_that_would_go_on_has_no_circle_at_its_limit(steps: int) -> None:
+    """A core and its DMAs always wait for each other in turn; stopped anywhere, that is no deadlock."""
+    design, ddr = Design(), Ddr()
+    worker(design, result_lock=3)
+    with pytest.raises(EmulationError) as caught:
+        run_until(design, ddr, steps)
+    assert caught.value.kind == "step-limit"
+    assert "circle" not in str(caught.value)
+    for line in str(caught.value).splitlines():
+        wait = re.search(r" waits for .* >= (\d+), which is (\d+)", line)
+        assert wait is None or int(wait[2]) < int(wait[1]), line
+
+
+def test_a_limit_tells_the_circle_that_nobody_opens() -> None:
+    """Core (0,2) and its DMA wait for each other for good, while core (0,3) spins."""
+    design, ddr = Design(), Ddr()
+    worker(design, result_lock=3)
+    design.lock(compute(), 0, 0)
+    design.lock(compute(), 2, 0)
+    program(design, compute(row=3), "again:", "j again")
+    error = stuck(
+        design, ddr, ddr.add(words(range(32))), ddr.add(words([0] * 32)), deadline=time.monotonic() + 0.3
+    )
+    assert error.kind == "deadline"
+    assert same_circle(circle(error), ["core (0,2)", "core (0,2) S2MM 0"])
+
+
+def run_until(design: Design, ddr: Ddr, steps: int) -> None:
+    made = Machine(1, ddr)
+    made.load(design.cdo)
+    made.run(design.stream, (ddr.add(words(range(32))), ddr.add(words([0] * 32))), step_limit=steps)

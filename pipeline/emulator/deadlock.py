@@ -108,8 +108,8 @@ class _Report:
     def stuck(self) -> set[str]:
         """Who cannot go on while others still move: all that could help them are stuck themselves.
 
-        Whoever waits in the middle of a run waits for somebody, and the run's own loops are circles then; only
-        one that nobody outside can open is a deadlock.
+        Whoever waits in the middle of a run waits for somebody, and the run's own loops are circles then;
+        only one that nobody outside can open is a deadlock.
         """
         names = (*self._channels, *self._cores, *self._packets, *self._controls)
         after = {name: self._after(name) for name in names if not self._may_go_on(name)}

@@ -134,6 +134,6 @@ def build_run_command(
         as_json=as_json,
         verbose=verbose,
         sarif=sarif,
-        condition=lambda asked, report: failed_condition(asked.settings, report),
+        condition=lambda asked, report: failed_condition(asked.settings.fail_on, report),
         page=(html, html_earlier),
     )

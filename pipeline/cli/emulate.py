@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConditionNotMet
-from .options import CoherencySeed, Engine, FailOn, Json, Sarif
+from .options import CheckCores, CoherencySeed, Engine, FailOn, Json, Sarif, TraceFile
 from .output import write_sarif
 
 
@@ -56,6 +56,8 @@ def emulate_command(
         ),
     ] = None,
     fail_on: FailOn = None,
+    check: CheckCores = False,
+    trace: TraceFile = None,
     hardware: Annotated[
         bool,
         typer.Option(
@@ -78,7 +80,9 @@ def emulate_command(
     Examples:
       aiepipe emulate test.py -x final.xclbin -i insts.bin
       aiepipe emulate --xrt-version 2.21.75 --fail-on hazard test.py
+      aiepipe emulate --check --fail-on hazard,array --trace run.json test.py
     """
+    from ..flows.device import failed_condition  # noqa: PLC0415
     from ..flows.emulate import EmulateOptions, emulate, output_to_stderr  # noqa: PLC0415
     from ..report.json_report import report_json  # noqa: PLC0415
     from ..report.script import print_script_report  # noqa: PLC0415
@@ -94,6 +98,8 @@ def emulate_command(
         engine=engine,
         suppress=tuple(suppress or ()),
         fail_on=fail_on,
+        check_cores=check,
+        trace=trace,
         hardware=hardware or os.environ.get("AIEPIPE_SYNC_SANITIZER") == "1",
     )
     if as_json:
@@ -105,7 +111,7 @@ def emulate_command(
         sys.stdout.flush()
         print_script_report(done.report, sys.stderr, verbose=verbose)
     write_sarif(sarif, done.report.findings)
-    failed = done.failed_condition(options)
+    failed = failed_condition(fail_on, done.report)
     if failed is None:
         return done.exit_code
     sys.stderr.write(failed + "\n")

@@ -122,6 +122,6 @@ def run_command_line(
         as_json=as_json,
         verbose=verbose,
         sarif=sarif,
-        condition=lambda asked, report: failed_condition(asked.settings, report),
+        condition=lambda asked, report: failed_condition(asked.settings.fail_on, report),
         page=(html, html_earlier),
     )

@@ -67,20 +67,10 @@ class RunSettings:
             if value not in known:
                 raise UsageError(f"no {what} is called {value!r}", remedy=f"one of: {', '.join(known)}")
         parse_coherency(self.coherency)
-        for name in self.conditions:
-            if name not in CONDITIONS:
-                raise UsageError(
-                    f"--fail-on {name} is no condition of a run",
-                    remedy=f"one or several of: {', '.join(CONDITIONS)}",
-                )
+        check_conditions(self.fail_on)
         if self.trace_instructions and self.trace is None:
             raise UsageError("--trace-instructions belongs to --trace", remedy="add --trace FILE.json")
         return named(self.policy)
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """What `fail_on` names."""
-        return () if self.fail_on is None else tuple(self.fail_on.split(","))
 
 
 _LOSSES = {
@@ -170,14 +160,28 @@ def open_device(settings: RunSettings) -> OpenedDevice:
     )
 
 
-def failed_condition(settings: RunSettings, report: BuildRunReport) -> str | None:
+def check_conditions(fail_on: str | None) -> None:
+    """Raises UsageError where `--fail-on` names something that a run has not."""
+    for name in _conditions(fail_on):
+        if name not in CONDITIONS:
+            raise UsageError(
+                f"--fail-on {name} is no condition of a run",
+                remedy=f"one or several of: {', '.join(CONDITIONS)}",
+            )
+
+
+def _conditions(fail_on: str | None) -> tuple[str, ...]:
+    return () if fail_on is None else tuple(fail_on.split(","))
+
+
+def failed_condition(fail_on: str | None, report: BuildRunReport) -> str | None:
     """What to say where `--fail-on` names something that is there: a hazard that can give wrong numbers, a
     finding in the array."""
     found: list[str] = []
-    if HAZARD in settings.conditions:
+    if HAZARD in _conditions(fail_on):
         found += [f"{f.hazard} {f.name}" for f in report.findings if f.severity is Severity.ERROR]
-    if ARRAY in settings.conditions:
+    if ARRAY in _conditions(fail_on):
         found += [f"{f.kind} ({f.tile})" for f in report.array_findings]
     if not found:
         return None
-    return f"--fail-on {settings.fail_on}: {', '.join(dict.fromkeys(found))}"
+    return f"--fail-on {fail_on}: {', '.join(dict.fromkeys(found))}"

@@ -8,9 +8,13 @@ import shlex
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..errors import UsageError
-from ..verdict import BuildRunReport, DeviceReport, Severity
+from ..report.trace_json import trace_json
+from ..timeline import Timeline
+from ..verdict import BuildRunReport, DeviceReport
+from ..xrt.array_watch import ArrayWatch, HostTrace
 from ..xrt.discovery import open_device_module
 from ..xrt.emulated_silicon import EmulatedSilicon
 from ..xrt.emulation import Emulation, Settings
@@ -18,7 +22,8 @@ from ..xrt.hosting import emulated_pyxrt, run_script
 from ..xrt.memory import CacheModel, cache_model
 from ..xrt.releases import LATEST, check_release
 from ..xrt.sanitized import sanitized_pyxrt
-from .device import ENGINES, HAZARD
+from .device import ENGINES, check_conditions
+from .program_directory import write_file
 from .versions import tool_versions
 
 
@@ -36,33 +41,35 @@ class EmulateOptions:
     engine: str = "jit"
     suppress: tuple[str, ...] = ()
     fail_on: str | None = None
+    """Conditions of `device.CONDITIONS`, with commas."""
+    check_cores: bool = False
+    trace: str | None = None
+    """A file for a timeline."""
     hardware: bool = False
     """On the real pyxrt, under the same sanitizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedScript:
-    """What came of it: the program's own exit code, and the report with the sanitizer's findings."""
+    """What came of it: the program's own exit code, and the report with all that was found."""
 
     exit_code: int
     report: BuildRunReport
-
-    def failed_condition(self, options: EmulateOptions) -> str | None:
-        """What to say where `--fail-on hazard` was asked for and there is one."""
-        errors = [f for f in self.report.findings if f.severity is Severity.ERROR]
-        if options.fail_on is None or not errors:
-            return None
-        return f"--fail-on {HAZARD}: {', '.join(dict.fromkeys(f'{f.hazard} {f.name}' for f in errors))}"
 
 
 def emulate(options: EmulateOptions) -> EmulatedScript:
     """Runs the program to its end. Raises UsageError, DeviceError where the real pyxrt is asked for and
     something is missing; whatever the program raises is its exit code."""
-    settings = _settings(options)
+    watch = ArrayWatch(options.check_cores, None if options.trace is None else Timeline())
+    settings = _settings(options, watch)
     if options.hardware:
         return _on_hardware(options)
     with emulated_pyxrt(settings, suppress=options.suppress) as host:
+        if watch.timeline is not None:
+            host.emulation.events.observers.append(HostTrace(watch.timeline).observe)
         exit_code = run_script(options.script, options.arguments, host)
+    if options.trace is not None and watch.timeline is not None:
+        write_file(Path(options.trace), trace_json(watch.timeline).encode())
     cache = settings.cache
     report = BuildRunReport(
         command="emulate",
@@ -74,6 +81,7 @@ def emulate(options: EmulateOptions) -> EmulatedScript:
             f"{cache.coherency.value}, evict {cache.evict:g}, seed {settings.seed}",
         ),
         findings=host.findings,
+        array_findings=watch.findings,
         warnings=_warnings(host.emulation),
         repeat_with=_repeat_with(options),
         seeds={"coherency": options.coherency_seed},
@@ -117,18 +125,20 @@ def output_to_stderr() -> Generator[None]:
         os.close(kept)
 
 
-def _settings(options: EmulateOptions) -> Settings:
+def _settings(options: EmulateOptions, watch: ArrayWatch) -> Settings:
     if options.engine not in ENGINES:
         raise UsageError(f"no engine is called {options.engine!r}", remedy=f"one of: {', '.join(ENGINES)}")
-    if options.fail_on not in (None, HAZARD):
-        raise UsageError(f"--fail-on {options.fail_on} is no condition of a run", remedy=f"it is: {HAZARD}")
+    check_conditions(options.fail_on)
+    for asked, option in ((options.trace, "--trace"), (options.check_cores, "--check")):
+        if asked and options.hardware:
+            raise UsageError(f"{option} watches the emulated device", remedy="leave --hardware out")
     default = CacheModel()
     name = options.coherency or default.coherency.value
     evict = default.evict if options.evict is None else options.evict
     return Settings(
         seed=options.coherency_seed,
         cache=cache_model(name, evict=evict),
-        silicon=EmulatedSilicon(engine="plain" if options.engine == "plain" else "jit"),
+        silicon=EmulatedSilicon("plain" if options.engine == "plain" else "jit", watch),
         release=check_release(options.release),
         lenient=options.lenient,
     )
@@ -139,5 +149,6 @@ def _repeat_with(options: EmulateOptions) -> str:
     words += ["--coherency-seed", str(options.coherency_seed)]
     words += ["--lenient"] if options.lenient else []
     words += ["--coherency", options.coherency] if options.coherency else []
+    words += ["--check"] if options.check_cores else []
     words += ["--evict", f"{options.evict:g}"] if options.evict is not None else []
     return shlex.join([*words, options.script, *options.arguments])

@@ -1,4 +1,4 @@
-"""What the sanitizer found in somebody's program, on standard error after the program's own output."""
+"""What the sanitizer and the array found in somebody's program, on standard error after its own output."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TextIO
 from rich.text import Text
 
 from ..verdict import BuildRunReport
+from .array_findings import array_lines
 from .hazards import hazard_lines
 from .lines import print_lines
 from .text import count
@@ -24,7 +25,10 @@ def _lines(report: BuildRunReport, *, verbose: bool) -> Iterator[Text]:
     found = count(len(report.findings), "sync finding") if report.findings else "no sync hazard found"
     yield Text(f"aiepipe: {found}{where}", style="bold" if report.findings else "dim")
     yield from hazard_lines(report.findings, verbose=verbose)
+    if report.array_findings:
+        yield Text(f"aiepipe: {count(len(report.array_findings), 'finding')} in the array", style="bold")
+        yield from array_lines(report.array_findings)
     for warning in report.warnings:
         yield Text(warning, style="yellow")
-    if report.findings and report.repeat_with:
+    if (report.findings or report.array_findings) and report.repeat_with:
         yield Text(f"repeat with: {report.repeat_with}", style="dim")

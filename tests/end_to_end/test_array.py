@@ -118,3 +118,48 @@ def test_options_that_make_no_sense(cli: Cli, tmp_path: Path, options: list[str]
     done = cli(*built(sending(lock=0), tmp_path, 1), "--arg", "out:4xi32", *options)
     assert done.code == 2
     assert message in done.err
+
+
+HOST = """
+import sys
+import numpy as np
+import pyxrt
+
+device = pyxrt.device(0)
+context = pyxrt.hw_context(device, sys.argv[1])
+kernel = pyxrt.kernel(context, "K")
+words = np.fromfile(sys.argv[2], np.uint32)
+stream = pyxrt.bo(device, words.nbytes, pyxrt.bo.cacheable, kernel.group_id(1))
+stream.write(words, 0)
+stream.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE)
+out = pyxrt.bo(device, 16, pyxrt.bo.host_only, kernel.group_id(3))
+kernel(3, stream, words.size, out).wait()
+out.sync(pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE)
+"""
+
+
+def test_a_pyxrt_program_is_watched_and_traced_too(cli: Cli, tmp_path: Path) -> None:
+    built(sending(lock=0), tmp_path, 1)
+    (tmp_path / "host.py").write_text(HOST)
+    program = [str(tmp_path / name) for name in ("host.py", "k.xclbin", "k.insts")]
+    trace = tmp_path / "trace.json"
+    done = cli("emulate", "--check", "--fail-on", "hazard,array", "--trace", str(trace), *program)
+    assert done.code == 5
+    assert "aiepipe: 1 finding in the array\nunwritten-read core (0,2) MM2S 0 BD 0 reads 4 words" in done.err
+    assert "--fail-on hazard,array: unwritten-read (core (0,2))" in done.err
+    assert "repeat with: aiepipe emulate --xrt-version 2.26 --coherency-seed 0 --check " in done.err
+    events = load(trace.read_text())
+    check_nesting(events)
+    assert {"core (0,2)", "host"} <= {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert any("host.py:14" in str(e.get("args")) for e in events if e["name"] == "start")
+    done = cli("emulate", "--check", "--json", *program)
+    assert done.code == 0
+    assert [found["kind"] for found in done.document["array_findings"]] == ["unwritten-read"]
+    assert cli("emulate", "--fail-on", "array", *program).code == 0
+
+
+def test_what_only_the_emulated_array_tells_is_refused_on_hardware(cli: Cli, tmp_path: Path) -> None:
+    for option in (["--check"], ["--trace", str(tmp_path / "t.json")]):
+        done = cli("emulate", "--hardware", *option, "host.py")
+        assert done.code == 2
+        assert f"{option[0]} watches the emulated device" in done.err

@@ -31,6 +31,9 @@ _BITS = {
     "complex<f64>": 128,
 }
 
+NAMES = tuple(_BITS)
+"""All element types, as MLIR calls them."""
+
 # MLIR name -> numpy's own dtype
 _NUMPY: dict[str, np.dtype[Any]] = {
     "i1": np.dtype(np.bool_),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from .reader import Reader, ones_complement_sum, pack_words, unpack_words
+from .reader import WRONG_LENGTH, Reader, ones_complement_sum, pack_words, unpack_words
 
 HEADER_WORDS = 5
 HEADER_BYTES = 4 * HEADER_WORDS
@@ -130,7 +130,7 @@ def parse(data: bytes, *, base: int = 0) -> Cdo:
     length = body_length(reader)
     end = 4 * (HEADER_WORDS + length)
     if len(data) != end:
-        reader.fail(f"the header says {end} bytes, there are {len(data)}", 12)
+        reader.fail(f"the header says {end} bytes, there are {len(data)}", 12, remedy=WRONG_LENGTH)
     return Cdo(tuple(_commands(reader, end)))
 
 

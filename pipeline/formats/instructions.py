@@ -12,12 +12,13 @@ import struct
 from ..npu.limits import WORD_BYTES
 from . import lx6, txn
 from .lx6 import Lx6Stream
-from .reader import Reader, pack_words, unpack_words
+from .reader import WRONG_LENGTH, Reader, pack_words, unpack_words
 from .txn import Transaction
 
 InstructionStream = Transaction | Lx6Stream
 
 _TEXT = re.compile(rb"[\s0-9a-fA-FxX]+\Z")
+_DIGITS = 2 * WORD_BYTES
 _WORD = re.compile(rb"(?:0[xX])?([0-9a-fA-F]{1,8})\Z")
 
 
@@ -42,16 +43,25 @@ def is_text(data: bytes) -> bool:
 
 
 def to_binary(data: bytes) -> bytes:
-    """The stream's bytes, from text or binary. Raises ArtifactError for a word of more than 8 digits."""
+    """The stream's bytes, from text or binary. Raises ArtifactError for a word of more than 8 digits.
+
+    So for a last one of fewer digits than all others: a file that was cut in it would give another value.
+    """
     if not is_text(data):
         return data
     words: list[int] = []
+    widths: list[int] = []
     for match in re.finditer(rb"\S+", data):
         word = _WORD.match(match.group())
         if word is None:
             text = match.group()[:40].decode("ascii")
             Reader(data, "instruction stream").fail(f"{text!r} is not a 32-bit hex word", match.start())
         words.append(int(word.group(1), 16))
+        widths.append(len(word.group(1)))
+    if set(widths[:-1]) == {_DIGITS} and widths[-1] < _DIGITS:
+        at = len(data.rstrip()) - widths[-1]
+        message = f"the last word has {widths[-1]} digits, all others {_DIGITS}"
+        Reader(data, "instruction stream").fail(message, at, remedy=WRONG_LENGTH)
     return pack_words(words)
 
 

@@ -12,6 +12,9 @@ from typing import Never
 
 from ..errors import ArtifactError
 
+WRONG_LENGTH = "the file is truncated or was appended to; copy or build it again"
+"""The remedy where a file is not as long as it says itself."""
+
 
 class Reader:
     """A view of `data` whose offsets count from `base` in error messages (a part inside a larger file)."""
@@ -35,6 +38,7 @@ class Reader:
             self.fail(
                 f"{what} ({size} bytes at {offset:#x}) runs past the {len(self.data)} bytes there are",
                 min(max(offset, 0), len(self.data)),
+                remedy=WRONG_LENGTH,
             )
         return self.data[offset : offset + size]
 

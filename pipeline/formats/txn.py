@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .reader import Reader
+from .reader import WRONG_LENGTH, Reader
 from .txn_layout import VERSION_0_1, VERSION_1_0, decode_operation, encode_operation
 from .txn_operations import (
     BlockWrite,
@@ -120,7 +120,7 @@ def parse(data: bytes) -> Transaction:
         reader.fail(f"TXN version {version[0]}.{version[1]}; known are 0.1 and 1.0", 0)
     count, size = reader.words(8, 2, "the TXN header")
     if size != len(data):
-        reader.fail(f"the header says {size} bytes, there are {len(data)}", 12)
+        reader.fail(f"the header says {size} bytes, there are {len(data)}", 12, remedy=WRONG_LENGTH)
     ops: list[Operation] = []
     offset = HEADER_BYTES
     while offset < size:

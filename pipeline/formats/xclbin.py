@@ -19,7 +19,7 @@ from ..program import CallingConvention
 from . import metadata, partition, sections
 from .metadata import ArgumentDeclaration, KernelDeclaration
 from .partition import AiePartition, CdoGroup, PartitionPdi
-from .reader import Reader
+from .reader import WRONG_LENGTH, Reader
 from .sections import BANKS, HOST_BANK, SRAM_BANK, Connection, Ip, MemoryBank
 
 ARTIFACT = "xclbin"
@@ -245,7 +245,11 @@ def parse(data: bytes) -> Xclbin:
     """Reads an xclbin. Raises ArtifactError: truncated, sections outside the file or on one another."""
     reader = Reader(data, ARTIFACT)
     if not is_xclbin(data):
-        reader.fail("no xclbin here: the file does not begin with 'xclbin2'", 0)
+        reader.fail(
+            "no xclbin here: the file does not begin with 'xclbin2'",
+            0,
+            remedy="`aiepipe dump FILE` says what a file is; the xclbin is the one that XRT loads",
+        )
     reader.take(0, _HEADER_BYTES, "the xclbin header")
     signed: tuple[bytes, int, bytes, bytes] = _SIGNED.unpack_from(data)
     numbers: tuple[int, ...] = _NUMBERS.unpack_from(data, _NUMBERS_AT)
@@ -256,7 +260,7 @@ def parse(data: bytes) -> Xclbin:
         reader.fail(
             f"the header says {length} bytes, there are {len(data)}",
             _LENGTH_AT,
-            remedy="the file is truncated or was appended to; copy or build it again",
+            remedy=WRONG_LENGTH,
         )
     found = [_section(reader, index) for index in range(_checked_count(reader, count))]
     places = [(section.offset or 0, len(section.data)) for section in found]

@@ -237,7 +237,9 @@ def _random_float(shape: tuple[int, ...], draw: np.random.Generator) -> npt.NDAr
 def _type(match: re.Match[str], text: str) -> TensorType:
     dims, element = match.group(1), match.group(2)
     if not dtypes.is_known(element):
-        raise UsageError(f"unknown element type {element!r} in {text!r}")
+        raise UsageError(
+            f"unknown element type {element!r} in {text!r}", remedy=f"one of: {', '.join(dtypes.NAMES)}"
+        )
     if "?" in dims:
         raise UsageError(f"{text!r} has a dynamic dimension; give its size")
     sizes = dims.split("x")[:-1]

@@ -204,9 +204,12 @@ def _check_arguments(
     image: KernelImage, stream: InstructionStream, arguments: Sequence[KernelBuffer]
 ) -> None:
     room = len(image.parameters) - image.first_data_index
-    if len(arguments) > room:
-        raise UsageError(f"kernel '{image.name}' declares {room} buffers, {len(arguments)} given")
     used = max(stream.arguments, default=-1) + 1
+    if len(arguments) > room:
+        raise UsageError(
+            f"kernel '{image.name}' declares {room} buffers, {len(arguments)} given",
+            remedy=f"give one --arg for each; the instruction stream uses {used}",
+        )
     if used > len(arguments):
         raise UsageError(
             f"the instruction stream uses {used} buffers, {len(arguments)} given",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aiepipe.errors import ArtifactError
 from aiepipe.formats.instructions import is_text, parse_instructions, to_binary, to_text
 from aiepipe.formats.lx6 import Lx6Stream, WriteBd
-from aiepipe.formats.reader import pack_words
+from aiepipe.formats.reader import WRONG_LENGTH, pack_words
 from aiepipe.formats.txn import VERSION_0_1, VERSION_1_0, Noop, Transaction
 
 
@@ -60,6 +60,7 @@ def test_text_in_any_form(text: str) -> None:
         (b"hello, world", "begins with 68"),
         (b"06030100\n000000104", "not a 32-bit hex word"),
         (b"06030100\n0x", "not a 32-bit hex word"),
+        (b"06030100\n00000104\n00001", "the last word has 5 digits, all others 8"),
         (b"deadbeef\n", "begins with ef be ad de"),
         (pack_words((0x00010FFF, 0)), "begins with"),
         (b"\x7fELF" + bytes(48), "begins with 7f"),
@@ -68,6 +69,14 @@ def test_text_in_any_form(text: str) -> None:
 def test_what_is_no_stream_is_an_error(data: bytes, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         parse_instructions(data)
+
+
+def test_a_stream_that_was_cut_says_what_to_do() -> None:
+    whole = Transaction((Noop(),)).encode()
+    for data in (whole[:-4], whole[:12], to_text(whole)[:-3].encode()):
+        with pytest.raises(ArtifactError) as caught:
+            parse_instructions(data)
+        assert caught.value.remedy == WRONG_LENGTH
 
 
 @given(data=st.binary(max_size=64))

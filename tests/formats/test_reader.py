@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from aiepipe.errors import ArtifactError
-from aiepipe.formats.reader import HeapReader, Reader, ones_complement_sum, pack_words, unpack_words
+from aiepipe.formats.reader import (
+    WRONG_LENGTH,
+    HeapReader,
+    Reader,
+    ones_complement_sum,
+    pack_words,
+    unpack_words,
+)
 
 
 def test_numbers_are_little_endian() -> None:
@@ -22,8 +29,9 @@ def test_numbers_are_little_endian() -> None:
     ("offset", "size"), [(0, 9), (8, 1), (9, 0), (-1, 2), (2, -1), (1 << 40, 1), (0, 1 << 40)]
 )
 def test_reading_outside_is_an_error(offset: int, size: int) -> None:
-    with pytest.raises(ArtifactError, match="past the 8 bytes"):
+    with pytest.raises(ArtifactError, match="past the 8 bytes") as caught:
         Reader(bytes(8), "test").take(offset, size, "a thing")
+    assert caught.value.remedy == WRONG_LENGTH
 
 
 def test_a_parts_errors_have_the_whole_files_offset() -> None:

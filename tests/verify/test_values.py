@@ -121,6 +121,13 @@ def test_what_does_not_fit(spec: str, type_: TensorType | None, says: str) -> No
         load(spec, type_, "argument 0")
 
 
+def test_an_unknown_element_type_says_which_there_are() -> None:
+    with pytest.raises(UsageError) as caught:
+        load("4xi99=1", None, "argument 0")
+    assert caught.value.remedy is not None
+    assert {"i8", "bf16", "f32"} <= set(caught.value.remedy.removeprefix("one of: ").split(", "))
+
+
 @given(st.text(alphabet="0123456789xif[]= ,.-+@nabts<>()?", max_size=40))
 @example("0xi32=")
 @example("i1=nan")

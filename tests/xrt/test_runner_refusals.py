@@ -216,8 +216,9 @@ class TestBareKernel:
         a = KernelBuffer(BufferDirection.IN, A_TYPE, seed_inputs()[0])
         with pytest.raises(UsageError, match="the instruction stream uses 3 buffers, 2 given"):
             run([a, a])
-        with pytest.raises(UsageError, match="declares 3 buffers, 4 given"):
+        with pytest.raises(UsageError, match="declares 3 buffers, 4 given") as caught:
             run([a, a, a, a])
+        assert caught.value.remedy == "give one --arg for each; the instruction stream uses 3"
         with pytest.raises(UsageError, match="has no kernel 'other'"):
             run([a, a, a], "other")
         with pytest.raises(UsageError, match=r"argument 2 \(in\) needs data"):

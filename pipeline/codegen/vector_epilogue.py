@@ -91,8 +91,8 @@ class _EpilogueLoops:
         self.op, self.shape, self.written = epilogue.op, shape, written
         self.epilogue, self.places = epilogue, places
         self.unit = VectorUnit(body, epilogue.op, in_vectors)
-        self.nodes = {epilogue.body.inputs[number][0]: node for number, node in body.inputs.items()}
-        self.total = self.nodes[epilogue.total]
+        self.nodes = {epilogue.body.inputs[number]: node for number, node in body.inputs.items()}
+        self.total = self.nodes[epilogue.total, 0]
 
     def statements(self, turns: int, unroll: int, blocks: int) -> Iterator[ProgramStatement]:
         """`blocks` times `turns` turns of `unroll` units of elements."""
@@ -129,15 +129,15 @@ class _EpilogueLoops:
         pointers = iter(range(_FIRST_COLUMN, _FIRST_COLUMN + len(places.columns)))
         for number, argument in enumerate(self.epilogue.arguments):
             pointer = next(pointers) if isinstance(argument, Operand) else None
-            node = self.nodes.get(number)
-            if node is None or number == self.epilogue.total:
-                continue
-            self.unit.fixed[node] = register = self.unit.vectors.take()
-            if pointer is not None:
-                self.loaded.append((register, f"p{pointer}"))
-            else:
-                assert isinstance(argument, bytes)
-                yield from self.unit.broadcast(register, element_word(argument, 0))
+            for (owner, word), node in self.nodes.items():
+                if owner != number or number == self.epilogue.total:
+                    continue
+                self.unit.fixed[node] = register = self.unit.vectors.take()
+                if pointer is not None:
+                    self.loaded.append((register, f"p{pointer}"))
+                else:
+                    assert isinstance(argument, bytes)
+                    yield from self.unit.broadcast(register, element_word(argument, word))
         if self.shape.mode.columns * WORD < VECTOR_BYTES:
             yield Statement(f"movi {_SHUFFLE}, #{_FOUR_ALIKE}", f"{self.op}: four of a block's row")
 

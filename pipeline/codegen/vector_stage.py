@@ -21,6 +21,8 @@ from .vector_lanes import LANES, LanesBody, lanes_body
 from .vector_unit import SCRATCH, USED, WORD, VectorStores, VectorUnit, sixteens
 
 _COPIES = (4, 2, 1)
+_MOST_WORDS = 2
+"""Of an element; only one that stands still in all lanes may have more than one."""
 
 
 def vector_stage(
@@ -93,7 +95,7 @@ class _VectorLoops(StageLoops):
         free = [register for register in VALUES if register not in USED]
         super().__init__(nest, expression, frame, prefix, StageShape(elements, 0), values=free)
         self.unit = unit
-        self.nodes = {expression.body.inputs[number][0]: node for number, node in unit.body.inputs.items()}
+        self.nodes = {expression.body.inputs[number]: node for number, node in unit.body.inputs.items()}
         self.setup += unit.setup()
 
     def statements(self) -> list[ProgramStatement]:
@@ -101,23 +103,24 @@ class _VectorLoops(StageLoops):
 
     def _loaded(self) -> Iterator[tuple[int, Access]]:
         for argument, access in enumerate((*self.nest.inputs, *self.nest.initial)):
-            node = self.nodes.get(argument)
-            if node is None:
-                continue
-            if isinstance(access, Access):
+            nodes = [(word, node) for (owner, word), node in self.nodes.items() if owner == argument]
+            if nodes and isinstance(access, Access):
                 yield argument, access
             elif isinstance(access, bytes):
-                self.unit.fixed[node] = register = self.unit.vectors.take()
-                self.setup += self.unit.broadcast(register, element_word(access, 0))
+                for word, node in nodes:
+                    self.unit.fixed[node] = register = self.unit.vectors.take()
+                    self.setup += self.unit.broadcast(register, element_word(access, word))
 
     def _hoisted(self, level: int) -> Iterator[Statement]:
         """Loads of what does not change further inside, into all lanes."""
         for argument, access, depth, pointer in self.loads:
             if depth == level:
-                node = self.nodes[argument]
-                self.unit.fixed[node] = register = self.unit.vectors.take()
-                yield from self._load_words(access, depth, pointer, {0: SCRATCH}, f"argument {argument}")
-                yield Statement(f"vbcst.32 {register}, {SCRATCH}", f"{self.op}: argument {argument}")
+                what, words = f"argument {argument}", dict.fromkeys(range(_MOST_WORDS), SCRATCH)
+                for word, load in enumerate(self._load_words(access, depth, pointer, words, what)):
+                    yield load
+                    if (node := self.nodes.get((argument, word))) is not None:
+                        self.unit.fixed[node] = register = self.unit.vectors.take()
+                        yield Statement(f"vbcst.32 {register}, {SCRATCH}", f"{self.op}: {what}")
 
     def _bodies(self, copies: int) -> Iterator[Statement]:
         unit, (result, _, pointer) = self.unit, self.outputs[0]
@@ -129,7 +132,7 @@ class _VectorLoops(StageLoops):
             for argument, access, source in moving:
                 for number, part in enumerate(self._vectors(access, source, together)):
                     yield from part[1]
-                    vectors[number][self.nodes[argument]] = part[0]
+                    vectors[number][self.nodes[argument, 0]] = part[0]
             for loaded in vectors:
                 statements, found = unit.code().emit(loaded)
                 yield from statements

@@ -151,6 +151,21 @@ def test_broadcasts(element: str, target: str, second: tuple[int, ...]) -> None:
     check_mixed((7, 64), [Operand(element, (0, 1)), Operand("i32", second)], body)
 
 
+@pytest.mark.parametrize("dims", [(), (0,)], ids=str)
+@pytest.mark.parametrize("shift", [0, 16, 32, 45])
+def test_either_word_of_an_element_that_stands_still(shift: int, dims: tuple[int, ...]) -> None:
+    """x + the lower word of (y >> shift), y of 64 bits for all elements or for each row."""
+    amount = ScalarOp("arith.constant", (), "i64", {"value": shift.to_bytes(8, "little")})
+    ops = (
+        amount,
+        ScalarOp("arith.shrsi", (1, 3), "i64"),
+        ScalarOp("arith.trunci", (4,), "i32"),
+        ScalarOp("arith.addi", (0, 5), "i32"),
+    )
+    body = ScalarBody(("i32", "i64", "i32"), ops, (6,))
+    check_mixed((7, 64), [Operand("i32", (0, 1)), Operand("i64", dims)], body)
+
+
 def test_rows_that_begin_within_a_vector_are_scalar_code() -> None:
     """A row of 40 bytes: every second one begins at half a vector load."""
     body = clamped(("i8", "i8"), "i8")

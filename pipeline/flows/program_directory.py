@@ -155,7 +155,9 @@ def write_file(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         reason = os.strerror(fault.errno) if fault.errno else str(fault)
-        raise UsageError(f"cannot write {path}: {reason}", remedy="choose another folder with -o") from fault
+        raise UsageError(
+            f"cannot write {path}: {reason}", remedy="choose a place that can be written to"
+        ) from fault
 
 
 def _cpu_part(folder: Path, built: BuiltProgram, records: list[FileRecord]) -> dict[str, Any]:

@@ -223,6 +223,7 @@ def _run_artifacts(
             inputs=tuple(
                 InputReport(f"argument {i}", buffer.type, spec.value.text)
                 for i, (spec, buffer) in enumerate(zip(specs, buffers, strict=True))
+                if buffer.direction is not BufferDirection.OUT
             ),
             repeat_with=repeat_line("run", options, None),
             warnings=device.lost_writes(),

@@ -163,3 +163,12 @@ def test_what_only_the_emulated_array_tells_is_refused_on_hardware(cli: Cli, tmp
         done = cli("emulate", "--hardware", *option, "host.py")
         assert done.code == 2
         assert f"{option[0]} watches the emulated device" in done.err
+
+
+def test_a_timeline_that_cannot_be_written_is_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    design = sending(lock=0)
+    done = cli(*built(design, tmp_path, 1), "--arg", "out:4xi32", "--trace", f"{tmp_path}/file/run.json")
+    assert done.code == 2
+    assert "cannot write" in done.err
+    assert "choose a place that can be written to" in done.err

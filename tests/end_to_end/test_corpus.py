@@ -23,4 +23,7 @@ def test_the_seeds_own_xclbin_multiplies(cli: Cli, corpus: Path, tmp_path: Path)
         "--arg", f"out:64x64xi32=@{tmp_path}/c.npy",
     )  # fmt: skip
     assert done.code == 0, done.err
+    inputs, _, _ = done.out.partition("buffers\n")
+    assert "argument 1  64x64xi32" in inputs
+    assert "argument 2" not in inputs  # it is written only
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), a @ b)

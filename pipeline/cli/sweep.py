@@ -55,7 +55,7 @@ def sweep_command(
     \b
     Examples:
       aiepipe sweep sweep.toml -o rows.jsonl
-      aiepipe sweep sweep.toml --html page.html --compare earlier.json
+      aiepipe sweep sweep.toml --html page.html --compare earlier-sweep.json
       aiepipe sweep sweep.toml --reduce mlir/regressions
       aiepipe sweep sweep.toml --scheduler tcp://npu-hosts:8786
 

@@ -31,12 +31,14 @@ aiepipe emit matmul -m 64 -n 64 -k 64 | aiepipe build - -o built >/dev/null
 cp built/*.xclbin final.xclbin; cp built/*.npu_inst.txt insts.txt; cp built/*.npu_inst.bin insts.bin
 cp built/*.elf .
 aiepipe build mlir/matmul.mlir -o out >/dev/null
+aiepipe test mlir/matmul.mlir --json >earlier.json
 python -c 'import numpy as np; [np.save(n, np.ones((64, 64), np.int32)) for n in ("a.npy", "b.npy")]'
 cat > sweep.toml <<'END'
 kernel = "matmul"
 [grid]
 shape = ["8x8x8"]
 END
+aiepipe sweep sweep.toml --json >earlier-sweep.json
 cat > test.py <<'END'
 import pyxrt
 pyxrt.device(0)

@@ -61,8 +61,13 @@ def _lowered(dispatch: Dispatch, options: CompileOptions) -> Lowered:
 def _check(options: CompileOptions) -> None:
     if options.target != TARGET:
         raise UsageError(f"the built-in backend compiles for {TARGET}, not {options.target!r}")
-    if options.cores < 1 or min(options.tile or (1,)) < 1:
-        raise UsageError(f"tile sizes and cores are at least 1, not {options.tile}, {options.cores}")
+    if options.cores < 1:
+        raise UsageError(
+            f"at least one core is needed, not {options.cores}", remedy="for example --cores 4x4"
+        )
+    if options.tile and min(options.tile) < 1:
+        sizes = ",".join(map(str, options.tile))
+        raise UsageError(f"tile sizes are at least 1, not {sizes}", remedy="for example --tile 64,64,96")
     rows, columns = options.grid or (1, 1)
     if not (1 <= rows <= len(COMPUTE_ROWS) and 1 <= columns <= COLUMNS):
         raise UsageError(

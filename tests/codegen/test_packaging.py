@@ -167,9 +167,16 @@ def test_another_target_is_refused() -> None:
         compile_dispatch(DISPATCH, CompileOptions(target="npu4"))
 
 
-@pytest.mark.parametrize("options", [CompileOptions(tile=(8, 0, 8)), CompileOptions(cores=0)])
-def test_tiles_and_cores_are_counted_from_one(options: CompileOptions) -> None:
-    with pytest.raises(UsageError, match="at least 1"):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (CompileOptions(tile=(8, 0, 8)), "^tile sizes are at least 1, not 8,0,8$"),
+        (CompileOptions(cores=0), "^at least one core is needed, not 0$"),
+    ],
+)
+def test_tiles_and_cores_are_counted_from_one(options: CompileOptions, said: str) -> None:
+    """The message is of the option at fault, as it was written."""
+    with pytest.raises(UsageError, match=said):
         compile_dispatch(DISPATCH, options)
 
 

@@ -86,6 +86,8 @@ def run_command_line(
       aiepipe run out --input 64x16xi32=1 --input 16x64xi32=2 --expected-output 64x64xi32=39
       aiepipe run --xclbin final.xclbin --insts insts.txt \\
           --arg in:64x64xi32=@a.npy --arg in:64x64xi32=@b.npy --arg out:64x64xi32=@c.npy
+      aiepipe run --xclbin final.xclbin --insts insts.txt \\
+          --arg in:64x64xi32=1 --arg in:64x64xi32=2 --arg out:64x64xi32 --expected-output @want.npy
     """
     from ..flows.device import RunSettings, failed_condition  # noqa: PLC0415
     from ..flows.run import RunOptions, run  # noqa: PLC0415

@@ -19,10 +19,10 @@ from ..verdict import BuildRunReport, FileRecord, InputReport
 from ..verify.values import ArgumentSpec, parse_argument, resolve
 from ..xrt.policy import SyncPolicy
 from ..xrt.results import Repeat, RunResult
-from ..xrt.runner import BufferDirection, KernelBuffer, run_kernel, run_program
+from ..xrt.runner import BufferDirection, KernelBuffer, kernel_as_program, run_kernel, run_program
 from .build import dispatch_reports, fallback_warnings
 from .device import OpenedDevice, RunSettings, open_device
-from .judgement import Judge, given_expectations
+from .judgement import Expectation, Judge, given_expectations
 from .problem import DEFAULT_FUNCTION, make_arguments
 from .program_directory import BuiltProgram, read_program, write_file
 from .repetition import repeat_line
@@ -182,13 +182,13 @@ def _function(built: BuiltProgram, name: str | None) -> HostFunction:
 def _run_artifacts(
     options: RunOptions, xclbin: str, insts: str, policy: SyncPolicy, progress: Progress
 ) -> BuildRunReport:
-    if options.inputs or options.expected or options.function:
-        raise UsageError("--input, --expected-output and --function belong to a folder; a kernel takes --arg")
+    if options.inputs or options.function:
+        raise UsageError("--input and --function belong to a folder; a kernel takes --arg")
     clock = StageClock(progress)
     specs = [parse_argument(text) for text in options.arguments]
     buffers = [_buffer(spec, index) for index, spec in enumerate(specs)]
     data = {name: read_input_file(name, LARGEST_ARTIFACT_BYTES) for name in (xclbin, insts)}
-    judge = Judge(())
+    judge = Judge(_kernel_expectations(options, buffers))
     device = open_device(options.settings)
     with clock.stage("run", f"running on {device.report.name}") as notes, naming(xclbin, insts):
         result = execute(
@@ -234,6 +234,15 @@ def _run_artifacts(
         device.findings(),
         watch=device.watch,
     )
+
+
+def _kernel_expectations(options: RunOptions, buffers: Sequence[KernelBuffer]) -> tuple[Expectation, ...]:
+    """One for each out and inout buffer, where any is given. Raises UsageError."""
+    if not options.expected:
+        return ()
+    _, kernel = kernel_as_program(options.kernel or "the kernel", buffers)
+    given = [buffer.data for buffer in buffers if buffer.data is not None]
+    return given_expectations(kernel, options.expected, given)
 
 
 def _buffer(spec: ArgumentSpec, index: int) -> KernelBuffer:

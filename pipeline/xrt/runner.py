@@ -48,6 +48,7 @@ __all__ = [
     "KernelBuffer",
     "Repeat",
     "RunResult",
+    "kernel_as_program",
     "run_kernel",
     "run_program",
 ]
@@ -158,7 +159,7 @@ def run_kernel(
     image = _choose(silicon.open(xclbin).kernels, kernel)
     stream = silicon.decode(instructions)
     _check_arguments(image, stream, arguments)
-    program, function = _as_program(image.name, arguments)
+    program, function = kernel_as_program(image.name, arguments)
     artifact = Artifact(
         dispatch=image.name,
         entry=image.name,
@@ -221,8 +222,8 @@ def _check_arguments(
             raise UsageError(f"argument {number} ({argument.direction.value}) {want}")
 
 
-def _as_program(name: str, arguments: Sequence[KernelBuffer]) -> tuple[Program, HostFunction]:
-    """The program that consists of this one dispatch."""
+def kernel_as_program(name: str, arguments: Sequence[KernelBuffer]) -> tuple[Program, HostFunction]:
+    """The program that consists of this one dispatch; its results are the OUT and INOUT buffers."""
     nowhere = SourceLocation(name, 0, 0)
     bindings = tuple(
         Binding(index, argument.type, argument.direction.access) for index, argument in enumerate(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,28 @@ def test_the_files_of_a_build_run_again_by_themselves(cli: Cli, tmp_path: Path) 
         )  # fmt: skip
         assert done.code == 0, done.err
         np.testing.assert_array_equal(np.load(out), 7 + a @ b)
+
+
+def test_artifacts_alone_are_compared_with_what_is_expected_of_them(cli: Cli, tmp_path: Path) -> None:
+    built = cli("build-run", MATMUL, "-o", str(tmp_path))
+    assert built.code == 0, built.err
+    (xclbin,), (stream,) = tmp_path.glob("*.xclbin"), tmp_path.glob("*.npu_inst.bin")
+    kernel = [
+        "run", "--xclbin", str(xclbin), "--insts", str(stream),
+        "--arg=in:64x16xi32=1", "--arg=in:16x64xi32=2", "--arg=out:64x64xi32", "--json",
+    ]  # fmt: skip
+    # 7 + 16 * 1 * 2, the fill and the sum over k
+    right = cli(*kernel, "--expected-output", "64x64xi32=39")
+    assert right.code == 0, right.err
+    assert json.loads(right.out)["agreement"] == "PASS"
+    wrong = cli(*kernel, "--expected-output=64x64xi32=40")
+    assert wrong.code == 1
+    assert json.loads(wrong.out)["agreement"] == "FAIL"
+    # nothing else says what the kernel computes
+    assert json.loads(cli(*kernel).out)["agreement"] is None
+    two = cli(*kernel, "--expected-output", "64x64xi32=39", "--expected-output", "64x64xi32=39")
+    assert two.code == 2
+    assert "has 1 result" in two.err
 
 
 def test_a_program_directory_runs_again_by_itself(cli: Cli, tmp_path: Path) -> None:
